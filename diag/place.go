@@ -44,8 +44,8 @@ func (r Range) String() string {
 type Origin struct {
 	// Whole is the place of the whole value. It answers for every line when Lines is nil, as for base64 text.
 	Whole Range
-	// Lines holds, for each line of the text, where its first character stands in the file. Nil when the text does
-	// not stand in the file line by line.
+	// Lines holds, for each line of the text, where its first character stands in the file. It is nil when the text
+	// does not stand in the file line by line, and empty but not nil when the text is the whole file.
 	Lines []Pos
 	// What names the text in words for messages, such as "Secret default/keys, key userdata". It may be empty.
 	What string
