@@ -1,0 +1,59 @@
+"""Keep judged code away from the machine it runs on.
+
+close() forbids, for the rest of the process, every write outside the work
+directory, every connection that leaves the machine, and every program that is
+not named. It is an audit hook of the interpreter: code cannot take it off.
+"""
+
+import os
+import sys
+import socket
+
+# Audit events whose arguments are paths that change.
+CHANGES = {
+    "os.chmod": 1, "os.chown": 1, "os.link": 2, "os.mkdir": 1,
+    "os.remove": 1, "os.rename": 2, "os.rmdir": 1, "os.symlink": 2,
+    "os.truncate": 1, "os.utime": 1, "os.setxattr": 1, "shutil.move": 2,
+}
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+LOOPBACK = ("127.", "::1", "localhost")
+
+
+def close(workdir, programs=()):
+    inside = os.path.realpath(workdir) + os.sep
+
+    def allowed(path):
+        if isinstance(path, int) or path is None:
+            return True
+        path = os.path.realpath(os.fsdecode(path))
+        return path == "/dev/null" or (path + os.sep).startswith(inside)
+
+    def hook(event, args):
+        if event == "open":
+            path, _mode, flags = args
+            if flags & WRITES and not allowed(path):
+                raise PermissionError("judge: no write to %s" % path)
+        elif event in CHANGES:
+            # A symbolic link changes its second path only.
+            first = 1 if event == "os.symlink" else 0
+            for path in args[first:CHANGES[event]]:
+                if not allowed(path):
+                    raise PermissionError("judge: %s of %s" % (event, path))
+        elif event in ("socket.connect", "socket.sendto"):
+            # A plain string names a local socket; a tuple is a network address.
+            if isinstance(args[1], tuple):
+                check_host(str(args[1][0]))
+        elif event == "socket.getaddrinfo":
+            check_host(str(args[0]))
+        elif event == "subprocess.Popen":
+            if os.path.basename(os.fsdecode(args[0])) not in programs:
+                raise PermissionError("judge: no program %s" % (args[0],))
+        elif event in ("os.system", "os.exec", "os.posix_spawn", "os.fork"):
+            raise PermissionError("judge: %s" % event)
+
+    sys.addaudithook(hook)
+
+
+def check_host(host):
+    if not host.startswith(LOOPBACK):
+        raise socket.gaierror("judge: no network (%s)" % host)
