@@ -1,0 +1,104 @@
+# shellcheck shell=sh
+# Shared by the scripts of this directory, which source it. They say what they
+# need with need(), run apt apart from the host's with private_apt(), and keep
+# what they made under a name that holds the hash of their recipe.
+
+suite=bookworm
+arch=amd64
+
+say() {
+	echo "$*" >&2
+}
+
+# need TOOL PACKAGE...: exit 3 and name every package that is missing, at once.
+need() {
+	missing=
+	while [ $# -gt 0 ]; do
+		case $1 in
+		/*) [ -e "$1" ] || missing="$missing $2" ;;
+		*) command -v "$1" >/dev/null || missing="$missing $2" ;;
+		esac
+		shift 2
+	done
+	[ -n "$missing" ] || return 0
+	missing=$(echo "$missing" | tr ' ' '\n' | sort -u | tr '\n' ' ')
+	missing=${missing# }
+	say "these Debian packages are missing: $missing"
+	say "install them with: apt-get install --no-install-recommends $missing"
+	exit 3
+}
+
+cache_dir() {
+	if [ -n "${VMSEED_CACHE:-}" ]; then
+		echo "$VMSEED_CACHE/vmseed/guest"
+	else
+		echo "${XDG_CACHE_HOME:-${HOME:?set HOME, XDG_CACHE_HOME or VMSEED_CACHE}/.cache}/vmseed/guest"
+	fi
+}
+
+# recipe_hash FILE...: what the result depends on, in 16 hexadecimal digits.
+recipe_hash() {
+	cat "$@" | sha256sum | cut -c1-16
+}
+
+# sources: apt source lines for $suite from the mirrors that this host uses
+# itself, so that a site's own mirror is honoured and none is named here.
+sources() {
+	signed=
+	keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+	[ ! -f "$keyring" ] || signed="[arch=$arch signed-by=$keyring] "
+	# shellcheck disable=SC2016 # the $(…) are apt's format, not the shell's
+	apt-get indextargets --format '$(CREATED_BY)|$(COMPONENT)|$(ORIGIN)|$(LABEL)|$(CODENAME)|$(REPO_URI)' |
+		awk -F'|' -v suite="$suite" -v signed="$signed" '
+			$1 != "Packages" || $2 != "main" || $3 != "Debian" { next }
+			$4 == "Debian" && $5 !~ /-/ { line["main"] = $6 " " suite }
+			$4 == "Debian" && $5 ~ /-updates$/ { line["updates"] = $6 " " suite "-updates" }
+			$4 == "Debian-Security" { line["security"] = $6 " " suite "-security" }
+			END { for (k in line) print "deb " signed line[k] " main" }' | sort
+}
+
+# private_apt DIR: an apt that sees no installed package, touches no index of
+# the host and runs none of its hooks, but keeps its proxies. Sets APT_CONFIG.
+private_apt() {
+	mkdir -p "$1/state/lists/partial" "$1/cache/archives/partial"
+	sources >"$1/sources.list"
+	if ! grep -q " $suite main" "$1/sources.list"; then
+		say "apt knows no Debian mirror here: this needs a Debian host after apt-get update"
+		exit 3
+	fi
+	{
+		apt-config dump Acquire | grep '::' || true
+		cat <<-END
+			APT::Architecture "$arch";
+			APT::Architectures { "$arch"; };
+			APT::Sandbox::User "";
+			Dir::Etc::main "/dev/null";
+			Dir::Etc::parts "/dev/null";
+			Dir::Etc::sourcelist "$1/sources.list";
+			Dir::Etc::sourceparts "-";
+			Dir::State "$1/state";
+			Dir::State::status "/dev/null";
+			Dir::Cache "$1/cache";
+			Acquire::Languages "none";
+			Acquire::Retries "3";
+		END
+	} >"$1/apt.conf"
+	APT_CONFIG=$1/apt.conf
+	export APT_CONFIG
+}
+
+# open_work DIR: take the lock of the cache and make a work directory beside the
+# results, so that a result appears by one rename. Sets work.
+open_work() {
+	mkdir -p "$1"
+	exec 9>"$1/.lock-$2"
+	if ! flock -n 9; then
+		say "another build is running, waiting for it"
+		flock 9
+	fi
+	# The lock is ours, so whatever lies here was left by a build that was killed.
+	rm -rf "$1/.work-$2".*
+	work=$(mktemp -d "$1/.work-$2.XXXXXX")
+	trap 'rm -rf "$work"' EXIT
+	trap 'exit 130' HUP INT TERM
+}
