@@ -1,0 +1,32 @@
+// Package datasource is the room of the data sources: they render a machine into the seed that one kind of guest agent
+// reads. Whoever wants to add one copies the smallest sibling below this directory and adds a line to datasource/all.
+//
+// Data sources are pure: no clock, no disk, no network, no dice. The same machine and options give the same bytes.
+package datasource
+
+import (
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/seed"
+)
+
+// DataSource renders machines for one kind of reader.
+type DataSource interface {
+	// Name is the data source's name, as users type it: nocloud, configdrive.
+	Name() string
+	// Expresses lists the fields of a machine that reach the guest. The engine warns about every other field that a
+	// machine uses, so nothing is lost in silence.
+	Expresses() machine.FieldSet
+	// Render makes the seed of a placed machine. With errors in the list the seed is worthless.
+	Render(m machine.Machine, o Options) (seed.Seed, diag.List)
+}
+
+// Options are the user's wishes that change what is rendered.
+type Options struct {
+	// NoMultipart keeps user-data in one part, for guests that cannot read MIME multipart.
+	NoMultipart bool
+	// IgnitionPlatform is how an Ignition guest is addressed.
+	IgnitionPlatform string
+	// Extra are further vendor-data parts that the hypervisor's reporter needs. They come behind the user's.
+	Extra []machine.Layer
+}

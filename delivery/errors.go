@@ -1,0 +1,10 @@
+package delivery
+
+import "errors"
+
+var (
+	// ErrNotSeed is wrapped by Inspector.Open when the path holds something else.
+	ErrNotSeed = errors.New("not a seed")
+	// ErrNeedsFile is wrapped when a seed of several blobs is sent to a Writer.
+	ErrNeedsFile = errors.New("the seed has several parts and needs a directory")
+)

@@ -1,0 +1,294 @@
+// Package tree reads YAML and JSON documents as trees of values that know their place, and that notice which of them
+// nobody has read. A front end walks a document through it and asks at the end what it left out, so that nothing a
+// user wrote is lost in silence.
+package tree
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/internal/bounded"
+)
+
+// Value is a handle on a value of a document. The zero Value is absent: it has no fields and no items, and reading it
+// gives zero values without complaint. Handles are cheap to copy.
+type Value struct {
+	node *yaml.Node
+	doc  *document
+	path string
+}
+
+// document is what the values of one document share.
+type document struct {
+	file  string
+	lines [][]byte
+	read  map[*yaml.Node]bool
+}
+
+// Kind is the shape of a value.
+type Kind int
+
+// The kinds of values. Absent is the kind of the zero Value.
+const (
+	Absent Kind = iota
+	Null
+	Scalar
+	List
+	Map
+)
+
+// String returns the kind as messages call it.
+func (k Kind) String() string {
+	return [...]string{"nothing", "null", "a single value", "a list", "a mapping"}[k]
+}
+
+// Parse reads the documents of a YAML stream, or one JSON value when the first character is a brace or bracket.
+func Parse(file string, data []byte, limits bounded.Limits) ([]Value, diag.List) {
+	var nodes []*yaml.Node
+	var l diag.List
+	if IsJSON(data) {
+		var doc *yaml.Node
+		if doc, l = bounded.JSON(file, data, limits); doc != nil {
+			nodes = append(nodes, doc)
+		}
+	} else {
+		nodes, l = bounded.YAML(file, data, limits)
+	}
+	lines := bytes.Split(data, []byte("\n"))
+	var out []Value
+	for _, n := range nodes {
+		out = append(out, Value{n.Content[0], &document{file: file, lines: lines, read: map[*yaml.Node]bool{}}, ""})
+	}
+	return out, l
+}
+
+// IsJSON reports whether data begins as a JSON object or array does.
+func IsJSON(data []byte) bool {
+	trimmed := bytes.TrimLeft(data, " \t\r\n")
+	if len(trimmed) == 0 || bytes.HasPrefix(trimmed, []byte("{{")) || bytes.HasPrefix(trimmed, []byte("{%")) {
+		return false
+	}
+	return trimmed[0] == '{' || trimmed[0] == '['
+}
+
+// target follows aliases.
+func (v Value) target() *yaml.Node {
+	n := v.node
+	for n != nil && n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+// Exists reports whether the value stands in the document. A null does.
+func (v Value) Exists() bool { return v.node != nil }
+
+// Kind returns the value's shape.
+func (v Value) Kind() Kind {
+	n := v.target()
+	switch {
+	case n == nil:
+		return Absent
+	case n.Kind == yaml.MappingNode:
+		return Map
+	case n.Kind == yaml.SequenceNode:
+		return List
+	case n.ShortTag() == "!!null":
+		return Null
+	}
+	return Scalar
+}
+
+// Path returns the value's data path, such as spec.volumes[1].name; that of a document is empty.
+func (v Value) Path() string { return v.path }
+
+// Node returns the value as a YAML node, for those who carry it on whole. It counts as read.
+func (v Value) Node() *yaml.Node {
+	v.Consume()
+	return v.target()
+}
+
+// Range returns where the value begins.
+func (v Value) Range() diag.Range {
+	if v.node == nil {
+		return diag.Range{}
+	}
+	return diag.At(v.doc.file, v.node.Line, v.node.Column)
+}
+
+// File returns the name of the file that the value stands in.
+func (v Value) File() string {
+	if v.doc == nil {
+		return ""
+	}
+	return v.doc.file
+}
+
+func (v Value) mark() {
+	if v.node != nil {
+		v.doc.read[v.node] = true
+		v.doc.read[v.target()] = true
+	}
+}
+
+// Entry is a field of a mapping.
+type Entry struct {
+	Key   string
+	Place diag.Range // of the key
+	Value Value
+}
+
+// Entries returns the fields of a mapping in the order they stand there; those that come by a merge key follow.
+func (v Value) Entries() []Entry {
+	n := v.target()
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	v.mark()
+	return v.entries(n, map[string]bool{})
+}
+
+func (v Value) entries(n *yaml.Node, seen map[string]bool) []Entry {
+	var out []Entry
+	var merges []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, c := n.Content[i], n.Content[i+1]
+		if k.Tag == "!!merge" {
+			merges = append(merges, c)
+			continue
+		}
+		if !seen[k.Value] {
+			seen[k.Value] = true
+			out = append(out, Entry{k.Value, diag.At(v.doc.file, k.Line, k.Column), v.child(c, k.Value)})
+		}
+	}
+	for _, m := range merges {
+		v.doc.read[m] = true
+		from := Value{m, v.doc, v.path}.target()
+		parts := []*yaml.Node{from}
+		if from.Kind == yaml.SequenceNode {
+			parts = from.Content
+		}
+		for _, p := range parts {
+			if p = (Value{p, v.doc, v.path}).target(); p.Kind == yaml.MappingNode {
+				v.doc.read[p] = true
+				out = append(out, v.entries(p, seen)...)
+			}
+		}
+	}
+	return out
+}
+
+func (v Value) child(n *yaml.Node, key string) Value {
+	path := key
+	if v.path != "" {
+		path = v.path + "." + key
+	}
+	return Value{n, v.doc, path}
+}
+
+// Get returns the field of a mapping, or an absent value whose path names it.
+func (v Value) Get(key string) Value {
+	for _, e := range v.Entries() {
+		if e.Key == key {
+			return e.Value
+		}
+	}
+	return v.child(nil, key)
+}
+
+// At follows field names from mapping to mapping.
+func (v Value) At(keys ...string) Value {
+	for _, k := range keys {
+		v = v.Get(k)
+	}
+	return v
+}
+
+// Items returns the items of a list.
+func (v Value) Items() []Value {
+	n := v.target()
+	if n == nil || n.Kind != yaml.SequenceNode {
+		return nil
+	}
+	v.mark()
+	out := make([]Value, len(n.Content))
+	for i, c := range n.Content {
+		out[i] = Value{c, v.doc, v.path + "[" + strconv.Itoa(i) + "]"}
+	}
+	return out
+}
+
+// Consume marks the value and all below it as read.
+func (v Value) Consume() {
+	if v.node == nil {
+		return
+	}
+	v.consume(v.node)
+}
+
+func (v Value) consume(n *yaml.Node) {
+	if v.doc.read[n] && n.Kind == yaml.AliasNode {
+		return
+	}
+	v.doc.read[n] = true
+	if n.Kind == yaml.AliasNode {
+		v.consume(n.Alias)
+	}
+	for _, c := range n.Content {
+		v.consume(c)
+	}
+}
+
+// Unread returns the parts of the value that nobody has read: the highest values below which nothing was.
+func (v Value) Unread() []Entry {
+	var out []Entry
+	for _, e := range v.children() {
+		switch {
+		case e.Value.untouched():
+			out = append(out, e)
+		default:
+			out = append(out, e.Value.Unread()...)
+		}
+	}
+	return out
+}
+
+// children lists what is below a value without marking it.
+func (v Value) children() []Entry {
+	n := v.target()
+	if n == nil || v.node.Kind == yaml.AliasNode {
+		return nil
+	}
+	var out []Entry
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if k := n.Content[i]; k.Tag != "!!merge" {
+				out = append(out, Entry{k.Value, diag.At(v.doc.file, k.Line, k.Column), v.child(n.Content[i+1], k.Value)})
+			}
+		}
+	case yaml.SequenceNode:
+		for i, c := range n.Content {
+			item := Value{c, v.doc, fmt.Sprintf("%s[%d]", v.path, i)}
+			out = append(out, Entry{"", item.Range(), item})
+		}
+	}
+	return out
+}
+
+func (v Value) untouched() bool {
+	if v.doc.read[v.node] {
+		return false
+	}
+	for _, e := range v.children() {
+		if !e.Value.untouched() {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,91 @@
+// Package frontend is the room of the front ends: they read documents of one form into machines. Whoever wants to add a
+// form copies the smallest sibling below this directory and adds a line to frontend/all.
+package frontend
+
+import (
+	"context"
+	"errors"
+
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/kubeobject"
+	"github.com/vmseed/vmseed/format/tree"
+	"github.com/vmseed/vmseed/machine"
+)
+
+// Frontend reads one form of document.
+type Frontend interface {
+	// Name is the form's name, as users type it: virtlet, native, plain.
+	Name() string
+	// Sniff looks at the beginning of a document and says whether it is of this form. It is fast and never fails.
+	Sniff(head []byte) Match
+	// Read turns the documents of a source into machines. A machine is returned beside diagnostics of any severity; it
+	// is incomplete when there are errors.
+	Read(ctx context.Context, src Source) ([]machine.Machine, diag.List)
+}
+
+// Writer is the optional power to write a machine in the form, for vmseed convert.
+type Writer interface {
+	Write(m machine.Machine) ([]byte, diag.List)
+}
+
+// Match says how sure a front end is.
+type Match int
+
+// The degrees of certainty. Two strong matches for one document are an error of the user's or ours.
+const (
+	No Match = iota
+	// Weak means that the document can be read so when no other front end is sure.
+	Weak
+	// Strong means that the document says so itself.
+	Strong
+)
+
+// Role is what a document is for when the user said so with a flag.
+type Role string
+
+// The roles of plain files.
+const (
+	Definition    Role = ""
+	UserData      Role = "user-data"
+	MetaData      Role = "meta-data"
+	VendorData    Role = "vendor-data"
+	NetworkConfig Role = "network-config"
+)
+
+// Document is one document of the input.
+type Document struct {
+	// File is its name for messages.
+	File string
+	Role Role
+	// Data is the text. For a document of a multi-document file it is the whole file, which Tree points into.
+	Data []byte
+	// Tree is the parsed document of a definition. It is absent for other roles and for texts that are no YAML.
+	Tree tree.Value
+}
+
+// Source is what a front end reads.
+type Source struct {
+	// Documents are those that this front end matched, in the order of the input.
+	Documents []Document
+	// Resolver finds the objects that documents refer to by name. It is never nil.
+	Resolver Resolver
+	// Options are the user's wishes that change how documents are read.
+	Options Options
+}
+
+// Options change how documents are read.
+type Options struct {
+	// Hostname and DSMode are for plain files.
+	Hostname string
+	DSMode   string
+	// FeatureGates are KubeVirt's.
+	FeatureGates []string
+}
+
+// ErrNotFound is returned by a Resolver for an object that does not exist.
+var ErrNotFound = errors.New("not found")
+
+// Resolver finds Secrets, ConfigMaps and claims, in the manifests of the input or at an API server.
+type Resolver interface {
+	Resolve(ctx context.Context, ref kubeobject.Ref) (kubeobject.Object, error)
+}
