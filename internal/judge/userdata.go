@@ -36,16 +36,17 @@ type File struct {
 	Content []byte `json:"content"`
 }
 
-// LogEntry is one message of cloud-init at INFO or above.
+// LogEntry is one message of cloud-init: at INFO or above, and at DEBUG where it
+// shows an exception.
 type LogEntry struct {
-	Level   string `json:"level"` // INFO, WARNING, DEPRECATED, ERROR, CRITICAL
+	Level   string `json:"level"` // DEBUG, INFO, WARNING, DEPRECATED, ERROR, CRITICAL
 	Logger  string `json:"logger"`
 	Message string `json:"message"`
 }
 
 // Problems returns the entries above INFO.
 func Problems(log []LogEntry) []LogEntry {
-	return slices.DeleteFunc(slices.Clone(log), func(e LogEntry) bool { return e.Level == "INFO" })
+	return slices.DeleteFunc(slices.Clone(log), func(e LogEntry) bool { return e.Level == "DEBUG" || e.Level == "INFO" })
 }
 
 // UserData judges one user-data with one vendor-data; either may be nil.

@@ -30,6 +30,7 @@ class Machine:
         self.request = request
         self.root = root
         self.guest = os.path.join(workdir, "guest")
+        self.sys_net = os.path.join(workdir, "sys-class-net") + os.sep
         self.disks = {d["device"]: d["path"] for d in request.get("disks") or ()}
         self.nics = {n["mac"].lower(): n["name"] for n in request.get("nics") or ()}
         self.owners = {}
@@ -66,17 +67,34 @@ class Machine:
         os.makedirs(os.path.dirname(self.config))
         with open(self.config, "w", encoding="utf-8") as out:
             yaml.safe_dump(config, out)
+        self.prepare_nics()
         for name, content in (self.request.get("files") or {}).items():
             name = self.path(name)
             os.makedirs(os.path.dirname(name), exist_ok=True)
             with open(name, "wb") as out:
                 out.write(base64.b64decode(content))
 
+    def prepare_nics(self):
+        """What a kernel shows of plain Ethernet cards with a cable plugged in."""
+        os.mkdir(self.sys_net)
+        for number, (mac, name) in enumerate(self.nics.items()):
+            attributes = {
+                "address": mac, "addr_assign_type": "0", "carrier": "1",
+                "dormant": "0", "dev_id": "0x0", "dev_port": "0",
+                "ifindex": str(number + 2), "name_assign_type": "4",
+                "operstate": "up", "type": "1", "uevent": "",
+            }
+            os.makedirs(os.path.join(self.sys_net, name, "device"))
+            for attribute, value in attributes.items():
+                path = os.path.join(self.sys_net, name, attribute)
+                with open(path, "w", encoding="ascii") as out:
+                    out.write(value + "\n")
+
     @contextlib.contextmanager
     def running(self):
         """Replace the edges of cloud-init for the time of one boot."""
         import cloudinit.distros  # 25.1 has an import cycle that starts elsewhere
-        from cloudinit import dmi, helpers, net, stages, subp, util
+        from cloudinit import dmi, helpers, net, stages, subp, temp_utils, util
         from cloudinit.net import netplan
 
         write_file, paths_init = util.write_file, helpers.Paths.__init__
@@ -96,8 +114,10 @@ class Machine:
         def chown(name, user=None, group=None):
             self.owners[self.guest_name(name)] = "%s:%s" % (user, group)
 
+        def temporary(odir=None, needs_exe=False):
+            return odir or self.path(RUN_DIR + "/tmp")
+
         dmi_values = self.request.get("dmi") or {}
-        first = next(iter(self.nics.values()), None)
         replaced = [
             (subp, "subp", self.subp),
             (subp, "which", lambda *_, **__: None),
@@ -108,9 +128,8 @@ class Machine:
             (util, "is_partition", lambda _: False),
             (util, "get_cmdline", lambda: self.request.get("cmdline") or ""),
             (dmi, "read_dmi_data", dmi_values.get),
-            (net, "get_interfaces_by_mac", lambda *_, **__: dict(self.nics)),
-            (net, "get_ib_hwaddrs_by_interface", lambda: {}),
-            (net, "find_fallback_nic", lambda *_, **__: first),
+            (temp_utils, "get_tmp_ancestor", temporary),
+            (net, "get_sys_class_path", lambda: self.sys_net),
             (helpers.Paths, "__init__", paths),
             (stages, "CLOUD_CONFIG", self.config),
             # Waiting changes nothing here: no one else acts meanwhile.
@@ -210,10 +229,12 @@ class Machine:
 
 @contextlib.contextmanager
 def collecting(entries):
-    """Collect what cloud-init logs from INFO upwards."""
+    """Collect what cloud-init logs from INFO upwards, and every exception."""
 
     class Collector(logging.Handler):
         def emit(self, record):
+            if record.levelno < logging.INFO and not record.exc_info:
+                return
             text = record.getMessage()
             if record.exc_info and record.exc_info[1] is not None:
                 text += " (%s: %s)" % (
@@ -236,11 +257,11 @@ def collecting(entries):
         if isinstance(seen, set):
             seen.clear()
 
-    collector = Collector(logging.INFO)
+    collector = Collector(logging.DEBUG)
     root = logging.getLogger()
     level = root.level
     root.addHandler(collector)
-    root.setLevel(logging.INFO)
+    root.setLevel(logging.DEBUG)
     try:
         yield
     finally:
