@@ -30,6 +30,10 @@ func (s SchemaResult) OK() bool { return s.RC == 0 }
 // HasNetworkSchema reports whether the release can validate network-config.
 func (r *Release) HasNetworkSchema() bool { return r.Name != "22.4" }
 
+// InstanceData is the instance-data that templates are rendered with when Schema
+// judges them.
+const InstanceData = `{"v1": {"instance_id": "i-judge", "local_hostname": "judge"}, "ds": {"meta_data": {}}}`
+
 // Schema returns the verdict of "cloud-init schema --config-file" on each
 // document, in one process. The judge validates network-config version 2 by
 // cloud-init's own schema, as on a guest without netplan's Python library.
@@ -39,7 +43,7 @@ func (r *Release) Schema(tb testing.TB, kind SchemaKind, docs [][]byte) []Schema
 		Unsupported bool
 		Results     []SchemaResult
 	}
-	ask(tb, r.Root, "schema", map[string]any{"kind": kind, "docs": docs}, &answer)
+	ask(tb, r.Root, "schema", map[string]any{"kind": kind, "docs": docs, "instance_data": InstanceData}, &answer)
 	if answer.Unsupported {
 		tb.Fatalf("cloud-init %s has no schema for %s", r.Name, kind)
 	}

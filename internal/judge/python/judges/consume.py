@@ -7,6 +7,7 @@ import stat
 
 import yaml
 
+from cloudinit.settings import PER_INSTANCE
 from judges import tagged
 
 # The trees whose files come from the seed; the rest is cloud-init's own state.
@@ -24,7 +25,7 @@ def consume(machine, init, modules=()):
     answer = {"error": ""}
     try:
         init.update()
-        init.consume_data("always")
+        init.consume_data(PER_INSTANCE)  # a first boot
     except Exception as exception:
         answer["error"] = tagged.error(exception)
         return answer

@@ -32,8 +32,12 @@ def judge(request, _root, workdir):
     if request["kind"] != "cloud-config" and not has_type:
         return {"unsupported": True}
     if has_type:
+        # Templates are rendered with what the command reads on a guest.
+        instance = os.path.join(workdir, "instance-data.json")
+        with open(instance, "w", encoding="ascii") as out:
+            out.write(request["instance_data"])
         kind = schema.SchemaType(request["kind"])
-        extra = (schema.get_schema(kind), kind)
+        extra = (schema.get_schema(kind), kind, False, instance)
     else:
         extra = (schema.get_schema(),)
 
