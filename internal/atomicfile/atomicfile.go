@@ -87,6 +87,17 @@ func WriteBytes(path string, content []byte) error {
 	})
 }
 
+// WriteBytesIn is WriteIn for content at hand.
+func WriteBytesIn(root *os.Root, name string, content []byte) error {
+	return WriteIn(root, name, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
+// IsTemporary reports whether a file name is that of a temporary file of this package.
+func IsTemporary(name string) bool { return strings.HasPrefix(name, prefix) }
+
 // explain gives errors of the disk the name of the file that was to be written.
 func explain(root *os.Root, name string, err error) error {
 	var pathError *fs.PathError
