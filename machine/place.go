@@ -139,10 +139,11 @@ func (m *Machine) placeMACs(l *diag.List, seedText string) {
 // maxSerial is how much of a serial number virtio-blk carries (virtio 1.2, section 5.2.6: 20 bytes).
 const maxSerial = 20
 
-// serial makes a serial number of a name: the name itself where it fits, else its head and a hash.
+// serial makes a serial number of a name: the name itself where it fits, else its head and a hash. Dots are replaced,
+// because cloud-init takes what follows a dot in a device name for a partition.
 func serial(name string) string {
 	clean := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
 			return r
 		}
 		return '-'
