@@ -4,7 +4,6 @@ package frontend
 
 import (
 	"context"
-	"errors"
 
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/kubeobject"
@@ -82,8 +81,8 @@ type Options struct {
 	FeatureGates []string
 }
 
-// ErrNotFound is returned by a Resolver for an object that does not exist.
-var ErrNotFound = errors.New("not found")
+// ErrNotFound is wrapped by the errors of a Resolver about an object that does not exist.
+var ErrNotFound = kubeobject.ErrNotFound
 
 // Resolver finds Secrets, ConfigMaps and claims, in the manifests of the input or at an API server.
 type Resolver interface {
