@@ -9,13 +9,9 @@
 set -eu
 
 # NAME SUITE UPSTREAM-VERSION PACKAGES
-trees() {
-	cat <<-'END'
-		22.4 bookworm 22.4.2 cloud-init
-		25.1 trixie 25.1.4 cloud-init
-		netplan bookworm 0.106 netplan.io libnetplan0
-	END
-}
+trees='22.4 bookworm 22.4.2 cloud-init
+25.1 trixie 25.1.4 cloud-init
+netplan bookworm 0.106 netplan.io libnetplan0'
 
 cache=${VMSEED_CACHE:-${XDG_CACHE_HOME:-${HOME:?neither VMSEED_CACHE nor HOME is set}/.cache}}/vmseed/cloud-init
 
@@ -27,7 +23,7 @@ unavailable() {
 # A tree is complete when its stamp exists: it is written before the rename that
 # makes the tree visible.
 list() {
-	trees | while read -r name _ version _; do
+	echo "$trees" | while read -r name _ version _; do
 		root=$cache/$version
 		[ "$name" != netplan ] || root=$cache/netplan-$version
 		[ -f "$root/.version" ] || exit 1
@@ -66,7 +62,7 @@ mkdir -p "$work/state/lists/partial" "$work/cache/archives/partial" "$work/debs"
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 signed=
 [ ! -f "$keyring" ] || signed="[signed-by=$keyring] "
-trees | while read -r _ suite _; do
+echo "$trees" | while read -r _ suite _; do
 	echo "deb $signed$mirror $suite main"
 done | sort -u >"$work/sources.list"
 
@@ -87,7 +83,7 @@ END
 export APT_CONFIG="$work/apt.conf"
 apt-get -qq update >"$work/log" 2>&1 || unavailable "apt-get update: $(tail -n 1 "$work/log")"
 
-trees | while read -r name suite version packages; do
+echo "$trees" | while read -r name suite version packages; do
 	root=$cache/$version
 	[ "$name" != netplan ] || root=$cache/netplan-$version
 	[ ! -f "$root/.version" ] || continue

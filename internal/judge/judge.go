@@ -136,6 +136,20 @@ func missing(tb testing.TB, format string, args ...any) {
 	tb.Skipf("SKIP-MISSING: "+format, args...)
 }
 
+// Command runs the command cloud-init with its arguments, such as schema or
+// devel net-convert, in a directory that holds files. It returns the exit status
+// and all output. The command sees a system that it cannot change, as one run
+// without root's rights does.
+func (r *Release) Command(tb testing.TB, files map[string][]byte, args ...string) (status int, output string) {
+	tb.Helper()
+	var answer struct {
+		RC     int
+		Output string
+	}
+	ask(tb, r.Root, "command", map[string]any{"files": files, "args": args}, &answer)
+	return answer.RC, answer.Output
+}
+
 // ask runs one script with request as JSON and decodes its answer. root is the
 // tree of a release, or "-". A script that fails is an error of this package,
 // not a verdict, and ends the test.

@@ -35,6 +35,32 @@ func TestReleases(t *testing.T) {
 	}
 }
 
+// Where packages cannot be had, the script says so with a status of its own and
+// leaves nothing behind.
+func TestFetchUnavailable(t *testing.T) {
+	cache := t.TempDir()
+	cmd := exec.Command("/bin/sh", "fetch.sh")
+	cmd.Env = []string{"PATH=" + t.TempDir(), "VMSEED_CACHE=" + cache}
+	output, err := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != 69 || !strings.Contains(string(output), "apt-get") {
+		t.Errorf("%v: %s", err, output)
+	}
+	if left, err := os.ReadDir(cache); err != nil || len(left) > 0 {
+		t.Errorf("left %v (%v)", left, err)
+	}
+}
+
+func TestCommand(t *testing.T) {
+	for _, r := range judge.Releases(t) {
+		if status, output := r.Command(t, nil, "--version"); status != 0 || !strings.Contains(output, strings.SplitN(r.Version, "-", 2)[0]) {
+			t.Errorf("%s: status %d, %s", r.Name, status, output)
+		}
+		if status, _ := r.Command(t, nil, "bogus"); status == 0 {
+			t.Errorf("%s: an unknown subcommand is accepted", r.Name)
+		}
+	}
+}
+
 // Pairs whose results are known from cloud-init's documentation or were seen in
 // guests; the last ones must fail.
 func TestMerge(t *testing.T) {
@@ -221,29 +247,15 @@ func TestSchemaOfNetworkConfig(t *testing.T) {
 	}
 }
 
-// schemaCommand runs "cloud-init schema" as a user would. Its working directory
-// is the document's, so that the document's name is short.
+// schemaCommand runs "cloud-init schema" as a user would.
 func schemaCommand(t *testing.T, r *judge.Release, kind judge.SchemaKind, doc string) (int, string) {
 	t.Helper()
-	dir := t.TempDir()
-	for name, content := range map[string]string{"doc.yaml": doc, "instance-data.json": judge.InstanceData} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	args := []string{"-B", "-m", "cloudinit.cmd.main", "schema", "-c", "doc.yaml"}
+	files := map[string][]byte{"doc.yaml": []byte(doc), "instance-data.json": []byte(judge.InstanceData)}
+	args := []string{"schema", "-c", "doc.yaml"}
 	if r.HasNetworkSchema() {
 		args = append(args, "-t", string(kind), "-i", "instance-data.json")
 	}
-	cmd := exec.Command("/usr/bin/python3", args...)
-	cmd.Dir = dir
-	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + dir, "LANG=C.UTF-8",
-		"PYTHONPATH=" + filepath.Join(r.Root, "usr/lib/python3/dist-packages")}
-	output, err := cmd.CombinedOutput()
-	if _, exited := err.(*exec.ExitError); err != nil && !exited {
-		t.Fatal(err)
-	}
-	return cmd.ProcessState.ExitCode(), string(output)
+	return r.Command(t, files, args...)
 }
 
 func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }

@@ -25,8 +25,8 @@ type ConsumeResult struct {
 	// Files are scripts, boot hooks, part handlers and files that the seed or a
 	// module wrote, by their path in the guest.
 	Files map[string]File `json:"files"`
-	Log   []LogEntry      `json:"log"`
-	Err   string          `json:"error"` // the exception that ended the stage
+	Log   []LogEntry      `json:"log"` // of a boot, BootResult.Log has it
+	Err   string          `json:"error"` // the exception that ended the stage or a module
 }
 
 // File is a file that cloud-init would write in the guest.

@@ -182,8 +182,13 @@ func TestModules(t *testing.T) {
 			"runcmd: [[echo, a b], ls]\n"),
 		Modules: []string{"write_files", "runcmd"},
 	}
+	wrong := judge.UserDataInput{UserData: []byte("#cloud-config\nruncmd: {a: b}\n"), Modules: []string{"runcmd"}}
 	for _, r := range judge.Releases(t) {
-		got := r.UserDataBatch(t, []judge.UserDataInput{input})[0]
+		results := r.UserDataBatch(t, []judge.UserDataInput{input, wrong})
+		if failed := results[1]; failed.Err == "" && len(judge.Problems(failed.Log)) == 0 {
+			t.Errorf("%s: runcmd ran a mapping: %+v", r.Name, failed.Files)
+		}
+		got := results[0]
 		if f := got.Files["/etc/a/b"]; f.Mode != "0640" || f.Owner != "u:g" || string(f.Content) != "hi" {
 			t.Errorf("%s: /etc/a/b = %+v", r.Name, f)
 		}

@@ -38,7 +38,10 @@ def consume(machine, init, modules=()):
         answer[key] = tagged.tag(load(path))
     answer["final"] = tagged.tag(init.cfg)
     for name in modules:
-        run_module(init, name)
+        try:
+            run_module(init, name)
+        except Exception as exception:
+            answer["error"] = "%s: %s" % (name, tagged.error(exception))
     answer["files"] = files(machine)
     return answer
 
@@ -64,18 +67,18 @@ def run_module(init, name):
 
 def files(machine):
     """The guest's files that the seed brought, by the guest's own paths."""
-    found = {}
+    found, given = {}, machine.request.get("files") or {}
     for start in REPORTED + ("/",):
         # instance is a link: walk it by its own name.
         for parent, names, leaves in os.walk(machine.path(start)):
-            if start == "/":
-                names[:] = [n for n in names if not state(machine, parent, n)]
+            names[:] = [
+                n for n in names
+                if machine.guest_name(os.path.join(parent, n)) not in STATE
+            ]
             for leaf in leaves:
                 path = os.path.join(parent, leaf)
                 name = machine.guest_name(path)
-                if name.startswith(STATE) and start == "/":
-                    continue
-                if name in (machine.request.get("files") or {}):
+                if name in STATE or name in given:
                     continue
                 with open(path, "rb") as source:
                     content = base64.b64encode(source.read()).decode()
@@ -85,7 +88,3 @@ def files(machine):
                     "content": content,
                 }
     return found
-
-
-def state(machine, parent, name):
-    return machine.guest_name(os.path.join(parent, name)) in STATE

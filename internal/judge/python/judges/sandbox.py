@@ -5,9 +5,10 @@ directory, every connection that leaves the machine, and every program that is
 not named. It is an audit hook of the interpreter: code cannot take it off.
 """
 
+import errno
 import os
-import sys
 import socket
+import sys
 
 # Audit events whose arguments are paths that change.
 CHANGES = {
@@ -32,13 +33,13 @@ def close(workdir, programs=()):
         if event == "open":
             path, _mode, flags = args
             if flags & WRITES and not allowed(path):
-                raise PermissionError("judge: no write to %s" % path)
+                deny("write to %s" % path)
         elif event in CHANGES:
             # A symbolic link changes its second path only.
             first = 1 if event == "os.symlink" else 0
             for path in args[first:CHANGES[event]]:
                 if not allowed(path):
-                    raise PermissionError("judge: %s of %s" % (event, path))
+                    deny("%s of %s" % (event, path))
         elif event in ("socket.connect", "socket.sendto"):
             # A plain string names a local socket; a tuple is a network address.
             if isinstance(args[1], tuple):
@@ -47,11 +48,16 @@ def close(workdir, programs=()):
             check_host(str(args[0]))
         elif event == "subprocess.Popen":
             if os.path.basename(os.fsdecode(args[0])) not in programs:
-                raise PermissionError("judge: no program %s" % (args[0],))
+                deny("program %s" % (args[0],))
         elif event in ("os.system", "os.exec", "os.posix_spawn", "os.fork"):
-            raise PermissionError("judge: %s" % event)
+            deny(event)
 
     sys.addaudithook(hook)
+
+
+def deny(what):
+    """What the kernel says to a process without rights."""
+    raise PermissionError(errno.EACCES, "judge: no " + what)
 
 
 def check_host(host):
