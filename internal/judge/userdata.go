@@ -25,7 +25,7 @@ type ConsumeResult struct {
 	// Files are scripts, boot hooks, part handlers and files that the seed or a
 	// module wrote, by their path in the guest.
 	Files map[string]File `json:"files"`
-	Log   []LogEntry      `json:"log"` // of a boot, BootResult.Log has it
+	Log   []LogEntry      `json:"log"`   // of a boot, BootResult.Log has it
 	Err   string          `json:"error"` // the exception that ended the stage or a module
 }
 
