@@ -2,8 +2,10 @@ package tree
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -22,7 +24,7 @@ func (v Value) Want(l *diag.List, kind Kind) bool {
 	if have != Absent && have != Null {
 		v.wrong(l, kind.String(), have.String())
 	}
-	v.mark()
+	v.Consume()
 	return false
 }
 
@@ -70,40 +72,47 @@ func (v Value) Str(l *diag.List) string {
 // nonText says what a scalar is when it is not a text for every reader, or "".
 func (v Value) nonText() string {
 	n := v.target()
-	if !plain(n) {
+	tag := n.ShortTag()
+	if n.Style&yaml.TaggedStyle != 0 && tag == "!!str" {
 		return ""
 	}
-	switch n.ShortTag() {
+	switch tag {
 	case "!!int", "!!float":
 		return "a number"
 	case "!!bool":
 		return "a boolean"
 	case "!!timestamp":
 		return "a date"
+	case "!!str":
+	default:
+		return "a value with a tag of its own"
+	}
+	if !plain(n) {
+		return ""
 	}
 	if _, ok := oldBools[strings.ToLower(n.Value)]; ok {
 		return "a boolean"
 	}
-	if sexagesimal(n.Value) {
+	switch {
+	case oldDate.MatchString(n.Value):
+		return "a date"
+	case base60.MatchString(n.Value):
 		return "a number (base 60)"
+	case oldNumber.MatchString(n.Value):
+		return "a number"
+	case n.Value == "=":
+		return "a special value"
 	}
 	return ""
 }
 
-// sexagesimal matches YAML 1.1 integers such as 12:30:45, which PyYAML turns into seconds.
-func sexagesimal(s string) bool {
-	parts := strings.Split(strings.TrimLeft(s, "+-"), ":")
-	if len(parts) < 2 || parts[0] == "" || parts[0][0] == '0' {
-		return false
-	}
-	for i, p := range parts {
-		n, err := strconv.Atoi(strings.ReplaceAll(p, "_", ""))
-		if err != nil || i > 0 && (n > 59 || len(p) > 2) {
-			return false
-		}
-	}
-	return true
-}
+// What YAML 1.1 takes for numbers and dates and YAML 1.2 for texts (https://yaml.org/type/int.html, float.html and
+// timestamp.html): 12:30:45 is a number of seconds to PyYAML.
+var (
+	base60    = regexp.MustCompile(`^[-+]?([1-9][0-9_]*(:[0-5]?[0-9])+|[0-9][0-9_]*(:[0-5]?[0-9])+\.[0-9_]*)$`)
+	oldNumber = regexp.MustCompile(`^[-+]?(0b[01_]+|0[0-7_]+|0x[0-9a-fA-F_]+|[1-9][0-9_]*|[0-9][0-9_]*\.[0-9_]*([eE][-+][0-9]+)?|\.[0-9][0-9_]*([eE][-+][0-9]+)?)$`)
+	oldDate   = regexp.MustCompile(`^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt]|[ \t]+)[0-9]{1,2}:[0-9]{2}:[0-9]{2}`)
+)
 
 // Loose returns a text, and takes numbers and booleans as they are written.
 func (v Value) Loose(l *diag.List) string {
@@ -122,7 +131,12 @@ func (v Value) Bool(l *diag.List) bool {
 	v.mark()
 	n := v.target()
 	if n.ShortTag() == "!!bool" && plain(n) {
-		return strings.EqualFold(n.Value, "true")
+		switch strings.ToLower(n.Value) {
+		case "true":
+			return true
+		case "false":
+			return false
+		}
 	}
 	if b, ok := oldBools[strings.ToLower(n.Value)]; ok && plain(n) {
 		v.Warnf(l, CodeOldBool, "write true or false", "YAML readers disagree whether %q is a boolean or a text", n.Value)
@@ -148,11 +162,16 @@ func (v Value) Int(l *diag.List, low, high int64) int64 {
 	v.mark()
 	n := v.target()
 	i, err := strconv.ParseInt(n.Value, 10, 64)
-	if err != nil || !plain(n) {
-		v.wrong(l, "a whole number", v.describe())
+	tooLong := errors.Is(err, strconv.ErrRange)
+	switch digits := strings.TrimLeft(n.Value, "+-"); {
+	case !plain(n) || n.Style&yaml.TaggedStyle != 0 || err != nil && !tooLong:
+		v.wrong(l, "a whole number in decimal digits", v.describe())
+		return 0
+	case len(digits) > 1 && digits[0] == '0':
+		v.Errorf(l, CodeAmbiguous, "remove the leading zero", "YAML readers disagree whether a number that begins with 0 is octal")
 		return 0
 	}
-	if i < low || i > high {
+	if tooLong || i < low || i > high {
 		limit := fmt.Sprintf("between %d and %d", low, high)
 		if high == math.MaxInt64 {
 			limit = fmt.Sprintf("at least %d", low)
@@ -267,9 +286,13 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// suggest names the known field that differs least, or lists them all when none is close.
+// suggest names the known field that differs least, or lists them all when none is close. Two edits make another
+// word of a short one, so those must be closer.
 func suggest(key string, known []string) string {
 	best, cost := "", 3
+	if len(key) < 4 {
+		cost = 2
+	}
 	for _, k := range known {
 		if d := distance(strings.ToLower(key), strings.ToLower(k)); d < cost {
 			best, cost = k, d

@@ -5,7 +5,6 @@ package tree
 
 import (
 	"bytes"
-	"fmt"
 	"strconv"
 
 	"go.yaml.in/yaml/v4"
@@ -20,6 +19,8 @@ type Value struct {
 	node *yaml.Node
 	doc  *document
 	path string
+	// parent is the mapping that lacks an absent value.
+	parent *yaml.Node
 }
 
 // document is what the values of one document share.
@@ -61,7 +62,7 @@ func Parse(file string, data []byte, limits bounded.Limits) ([]Value, diag.List)
 	lines := bytes.Split(data, []byte("\n"))
 	var out []Value
 	for _, n := range nodes {
-		out = append(out, Value{n.Content[0], &document{file: file, lines: lines, read: map[*yaml.Node]bool{}}, ""})
+		out = append(out, Value{node: n.Content[0], doc: &document{file: file, lines: lines, read: map[*yaml.Node]bool{}}})
 	}
 	return out, l
 }
@@ -76,8 +77,9 @@ func IsJSON(data []byte) bool {
 }
 
 // target follows aliases.
-func (v Value) target() *yaml.Node {
-	n := v.node
+func (v Value) target() *yaml.Node { return resolve(v.node) }
+
+func resolve(n *yaml.Node) *yaml.Node {
 	for n != nil && n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
@@ -112,12 +114,15 @@ func (v Value) Node() *yaml.Node {
 	return v.target()
 }
 
-// Range returns where the value begins.
+// Range returns where the value begins. The range of an absent value is that of the mapping that lacks it.
 func (v Value) Range() diag.Range {
-	if v.node == nil {
-		return diag.Range{}
+	switch {
+	case v.node != nil:
+		return diag.At(v.doc.file, v.node.Line, v.node.Column)
+	case v.parent != nil:
+		return diag.At(v.doc.file, v.parent.Line, v.parent.Column)
 	}
-	return diag.At(v.doc.file, v.node.Line, v.node.Column)
+	return diag.Range{}
 }
 
 // File returns the name of the file that the value stands in.
@@ -157,38 +162,55 @@ func (v Value) entries(n *yaml.Node, seen map[string]bool) []Entry {
 	var merges []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, c := n.Content[i], n.Content[i+1]
-		if k.Tag == "!!merge" {
+		if isMerge(k) {
 			merges = append(merges, c)
 			continue
 		}
-		if !seen[k.Value] {
-			seen[k.Value] = true
-			out = append(out, Entry{k.Value, diag.At(v.doc.file, k.Line, k.Column), v.child(c, k.Value)})
+		if key := resolve(k).Value; !seen[key] {
+			seen[key] = true
+			out = append(out, Entry{key, diag.At(v.doc.file, k.Line, k.Column), v.child(c, key)})
 		}
 	}
 	for _, m := range merges {
-		v.doc.read[m] = true
-		from := Value{m, v.doc, v.path}.target()
-		parts := []*yaml.Node{from}
-		if from.Kind == yaml.SequenceNode {
-			parts = from.Content
-		}
-		for _, p := range parts {
-			if p = (Value{p, v.doc, v.path}).target(); p.Kind == yaml.MappingNode {
-				v.doc.read[p] = true
-				out = append(out, v.entries(p, seen)...)
-			}
+		out = append(out, v.merged(m, seen)...)
+	}
+	return out
+}
+
+// merged returns the fields that come by the value of a merge key, which is a mapping or a list of mappings. What is
+// neither stays unread.
+func (v Value) merged(m *yaml.Node, seen map[string]bool) []Entry {
+	from := resolve(m)
+	parts := []*yaml.Node{m}
+	if from.Kind == yaml.SequenceNode {
+		v.doc.read[m], v.doc.read[from] = true, true
+		parts = from.Content
+	}
+	var out []Entry
+	for _, p := range parts {
+		if target := resolve(p); target.Kind == yaml.MappingNode {
+			v.doc.read[p], v.doc.read[target] = true, true
+			out = append(out, v.entries(target, seen)...)
 		}
 	}
 	return out
 }
+
+func isMerge(key *yaml.Node) bool { return key.Kind == yaml.ScalarNode && key.Tag == "!!merge" }
 
 func (v Value) child(n *yaml.Node, key string) Value {
 	path := key
 	if v.path != "" {
 		path = v.path + "." + key
 	}
-	return Value{n, v.doc, path}
+	c := Value{node: n, doc: v.doc, path: path}
+	if n == nil {
+		c.parent = v.node
+		if v.node == nil {
+			c.parent = v.parent
+		}
+	}
+	return c
 }
 
 // Get returns the field of a mapping, or an absent value whose path names it.
@@ -218,9 +240,13 @@ func (v Value) Items() []Value {
 	v.mark()
 	out := make([]Value, len(n.Content))
 	for i, c := range n.Content {
-		out[i] = Value{c, v.doc, v.path + "[" + strconv.Itoa(i) + "]"}
+		out[i] = v.item(c, i)
 	}
 	return out
+}
+
+func (v Value) item(n *yaml.Node, i int) Value {
+	return Value{node: n, doc: v.doc, path: v.path + "[" + strconv.Itoa(i) + "]"}
 }
 
 // Consume marks the value and all below it as read.
@@ -258,7 +284,8 @@ func (v Value) Unread() []Entry {
 	return out
 }
 
-// children lists what is below a value without marking it.
+// children lists what is below a value without marking it. The value of a merge key is among them, so that what a
+// reader passed over in it is noticed; what stands behind an alias is looked at where its anchor is.
 func (v Value) children() []Entry {
 	n := v.target()
 	if n == nil || v.node.Kind == yaml.AliasNode {
@@ -268,13 +295,13 @@ func (v Value) children() []Entry {
 	switch n.Kind {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			if k := n.Content[i]; k.Tag != "!!merge" {
-				out = append(out, Entry{k.Value, diag.At(v.doc.file, k.Line, k.Column), v.child(n.Content[i+1], k.Value)})
-			}
+			k := n.Content[i]
+			key := resolve(k).Value
+			out = append(out, Entry{key, diag.At(v.doc.file, k.Line, k.Column), v.child(n.Content[i+1], key)})
 		}
 	case yaml.SequenceNode:
 		for i, c := range n.Content {
-			item := Value{c, v.doc, fmt.Sprintf("%s[%d]", v.path, i)}
+			item := v.item(c, i)
 			out = append(out, Entry{"", item.Range(), item})
 		}
 	}
