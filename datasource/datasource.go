@@ -27,6 +27,8 @@ type Options struct {
 	NoMultipart bool
 	// IgnitionPlatform is how an Ignition guest is addressed.
 	IgnitionPlatform string
+	// Guest names the release that reads the seed, for the lint; empty means any.
+	Guest string
 	// Extra are further vendor-data parts that the hypervisor's reporter needs. They come behind the user's.
 	Extra []machine.Layer
 }

@@ -45,7 +45,7 @@ func Fields() []Field {
 // HardwareFields are those that a hypervisor or the one who places the machine must honour. No data source can express
 // them, and none is asked to.
 func HardwareFields() FieldSet {
-	return NewFieldSet("disks", "shares", "media", "hardware", "boot",
+	return NewFieldSet("identity.uuid", "identity.serial", "disks", "shares", "media", "hardware", "boot",
 		"network.nics.model", "network.nics.network", "network.nics.pciAddress", "network.nics.bootOrder",
 		"network.nics.linkDown", "running", "restartPolicy", "stopGrace", "guest.os", "guest.release")
 }

@@ -38,7 +38,8 @@ const (
 const uuidSpace = "\x90\x60\x3f\x55\xf2\x98\x57\xa9\xbd\x68\xc2\xfe\x90\x15\x0c\x90"
 
 // Place completes a machine with everything that its guest and its hypervisor must agree on and that the document
-// leaves open: UUID, instance id, host name, MACs, disk serial numbers and PCI addresses. It is pure: the same machine
+// leaves open: UUID, instance id, MACs, disk serial numbers and PCI addresses. The host name is the front end's to give:
+// plain files may leave it to the image. It is pure: the same machine
 // and facts give the same result on every host. Values of the document and of facts are never changed.
 func Place(m Machine, f Facts) (Machine, diag.List) {
 	var l diag.List
@@ -52,9 +53,6 @@ func Place(m Machine, f Facts) (Machine, diag.List) {
 	}
 	if m.Identity.InstanceID == "" {
 		m.Identity.InstanceID = m.Identity.UUID
-	}
-	if m.Identity.Hostname == "" {
-		m.Identity.Hostname = m.Name
 	}
 	m.adopt(f)
 	m.placeMACs(&l, seedText)

@@ -1,0 +1,199 @@
+// Package configdrive renders the OpenStack config drive, version 2: a volume labelled config-2 with openstack/latest, which
+// cloud-init's ConfigDrive and cloudbase-init read.
+//
+// Only the directory latest is written: a dated directory beside it would win even if it held less.
+//
+// Source: nova's documentation of config drives, and cloud-init's code from 22.4 to 26.2 where that differs.
+package configdrive
+
+import (
+	"fmt"
+
+	"github.com/vmseed/vmseed/datasource"
+	"github.com/vmseed/vmseed/datasource/internal/metadata"
+	"github.com/vmseed/vmseed/datasource/internal/network"
+	"github.com/vmseed/vmseed/datasource/internal/userdata"
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/netconfig"
+	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/secret"
+	"github.com/vmseed/vmseed/seed"
+)
+
+// Label is the volume label that ds-identify and cloud-init look for. They know it in this spelling and in capitals only.
+const Label = "config-2"
+
+// base is the directory of all files but the contents of injected ones.
+const base = "openstack/latest/"
+
+// ConfigDrive renders machines for ConfigDrive.
+type ConfigDrive struct{}
+
+// New returns the data source.
+func New() ConfigDrive { return ConfigDrive{} }
+
+// Name returns "configdrive".
+func (ConfigDrive) Name() string { return "configdrive" }
+
+// Expresses lists what reaches the guest.
+func (ConfigDrive) Expresses() machine.FieldSet {
+	return userdata.Expresses().Union(network.Expresses()).Union(machine.NewFieldSet(
+		"identity.instanceID", "identity.hostname", "identity.domain", "identity.region", "identity.availabilityZone",
+		"identity.instanceType", "identity.launchIndex", "identity.tags", "ssh.authorizedKeys", "adminPassword", "metaData", "dsmode"))
+}
+
+// Render makes the seed.
+func (c ConfigDrive) Render(m machine.Machine, o datasource.Options) (seed.Seed, diag.List) {
+	var l diag.List
+	meta, instance, problems := metaData(m)
+	l = append(l, problems...)
+	contents := []seed.File(nil)
+	if m.UserData.Raw {
+		contents, m = injected(m, meta, &l)
+	}
+	text, err := meta.Encode()
+	if err != nil {
+		l.Errorf(metadata.CodeValue, m.Places.Find("metaData"), "", "meta-data cannot be written: %v", err)
+	}
+	user, problems := userdata.User(m, o)
+	l = append(l, problems...)
+	vendor, problems := userdata.Vendor(m, o)
+	l = append(l, problems...)
+	net, problems := networkData(m)
+	l = append(l, problems...)
+
+	v := seed.Volume{Label: Label, Files: []seed.File{
+		{Path: base + "meta_data.json", Content: secret.FromBytes(text)}, {Path: base + "user_data", Content: user}}}
+	if !vendor.IsZero() {
+		// The whole document under the key that cloud-init looks for; other agents pass it over.
+		text, err := metadata.Object{"cloud-init": vendor.Reveal()}.Encode()
+		if err != nil {
+			l.Errorf(metadata.CodeValue, m.Places.Find("vendorData"), "", "vendor-data cannot be written: %v", err)
+		}
+		v.Files = append(v.Files, seed.File{Path: base + "vendor_data.json", Content: secret.FromBytes(text)})
+	}
+	if !net.IsZero() {
+		v.Files = append(v.Files, seed.File{Path: base + "network_data.json", Content: net})
+	}
+	v.Files = append(v.Files, contents...)
+	return seed.Seed{
+		Machine: seed.Name{Namespace: m.Namespace, Name: m.Name}, DataSource: c.Name(),
+		Identity: seed.Identity{InstanceID: instance, UUID: m.Identity.UUID, Hostname: meta.Text("hostname")},
+		Volumes:  []seed.Volume{v},
+	}, l
+}
+
+// metaData builds meta_data.json. Identity and host name are there under nova's names and under those of NoCloud, which
+// Virtlet wrote and its users override; whichever of a pair is overridden, the other follows.
+func metaData(m machine.Machine) (meta metadata.Object, instance string, l diag.List) {
+	meta = metadata.Common(m, map[string]string{"region": "region", "availabilityZone": "availability_zone",
+		"instanceType": "instance_type", "launchIndex": "launch_index"})
+	dynamic := map[string]string{}
+	for k, v := range m.Identity.Tags {
+		dynamic[k] = v
+	}
+	if m.DSMode != "" {
+		dynamic["dsmode"] = m.DSMode
+	}
+	if len(dynamic) > 0 {
+		meta["meta"] = dynamic
+	}
+	if !m.AdminPassword.IsZero() {
+		meta["admin_pass"] = m.AdminPassword.Reveal()
+		l.Warnf(CodeAdminPassword, m.Places.Find("adminPassword"), "set a password hash for a user instead",
+			"every user of a Linux guest can read admin_pass, and cloud-init ignores it; it is meant for cloudbase-init")
+	}
+	named, problems := meta.Overlay(m.MetaData)
+	l = append(l, problems...)
+	follow(meta, named, "uuid", "instance-id", m.Identity.InstanceID)
+	if host := m.Identity.FQDN(); host != "" || named["hostname"] || named["local-hostname"] {
+		follow(meta, named, "hostname", "local-hostname", host)
+	}
+	instance = metadata.Instance(m, meta.Text("uuid"))
+	meta["uuid"], meta["instance-id"] = instance, instance
+	if keys, ok := meta["public-keys"]; ok && !named["public_keys"] {
+		meta["public_keys"] = keyMap(keys)
+	}
+	return meta, instance, l
+}
+
+// follow gives both names of a pair one value: that of the name which the author set, nova's first, else the default.
+func follow(meta metadata.Object, named map[string]bool, nova, noCloud, value string) {
+	var v any = value
+	switch {
+	case named[nova]:
+		v = meta[nova]
+	case named[noCloud]:
+		v = meta[noCloud]
+	}
+	meta[nova] = v
+	if !named[noCloud] || !named[nova] {
+		meta[noCloud] = v
+	}
+}
+
+// keyMap turns keys into the mapping from name to key that both cloud-init and cloudbase-init read.
+func keyMap(keys any) any {
+	var list []string
+	switch k := keys.(type) {
+	case []string:
+		list = k
+	case []any:
+		for _, v := range k {
+			list = append(list, fmt.Sprint(v))
+		}
+	case string:
+		list = []string{k}
+	default:
+		return keys
+	}
+	out := map[string]string{}
+	for i, k := range list {
+		out[fmt.Sprintf("key-%d", i)] = k
+	}
+	return out
+}
+
+// injected moves the machine's files to the drive's own way of writing files, for user-data that cannot carry them.
+// cloud-init writes them as root with mode 0660.
+func injected(m machine.Machine, meta metadata.Object, l *diag.List) ([]seed.File, machine.Machine) {
+	var rows []any
+	var out []seed.File
+	for i, f := range m.Files {
+		name := fmt.Sprintf("content/%04d", i)
+		rows = append(rows, map[string]any{"path": f.Path, "content_path": "/" + name})
+		out = append(out, seed.File{Path: "openstack/" + name, Content: f.Content})
+		if f.Mode != 0 && f.Mode.Bits() != 0o660 || f.Owner != "" || f.Append {
+			at := fmt.Sprintf("files[%d]", i)
+			l.Add(diag.Diagnostic{Code: CodeInjected, Severity: diag.Warning, Range: m.Places.Find(at), Field: at,
+				Summary: "the guest writes this file as root with mode 0660, because the user-data is passed as it is",
+				Remedy:  "set mode and owner in the script"})
+		}
+	}
+	if len(rows) > 0 {
+		meta["files"] = rows
+	}
+	m.Files = nil
+	return out, m
+}
+
+// networkData returns network_data.json. A document of the author's in that form is passed as it is; netplan and
+// network-config, which no reader of a config drive understands, are converted.
+func networkData(m machine.Machine) (secret.Text, diag.List) {
+	if doc := m.Network.Document; !doc.Data.IsZero() {
+		text := []byte(doc.Data.Reveal())
+		if netconfig.Detect(text) == netconfig.OpenStack {
+			return doc.Data, netconfig.Lint(doc.Origin, text, netconfig.Release{})
+		}
+		out, l := netconfig.ConvertForOpenStack(doc.Origin, text)
+		return secret.FromBytes(out), l
+	}
+	c, ok, l := network.Config(m)
+	if !ok {
+		return secret.Text{}, l
+	}
+	text, problems := netconfig.EncodeOpenStack(c)
+	return secret.FromBytes(text), append(l, problems...)
+}
+
+var _ datasource.DataSource = ConfigDrive{}

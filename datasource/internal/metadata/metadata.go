@@ -1,0 +1,166 @@
+// Package metadata builds the meta-data documents of data sources: one JSON object each, because JSON is YAML as well and
+// old agents such as that of CirrOS read nothing else.
+package metadata
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/cloudconfig"
+	"github.com/vmseed/vmseed/machine"
+)
+
+// Object is a JSON object. Its keys are written in order of bytes.
+type Object map[string]any
+
+// Overlay puts the top-level keys of the layers over the object, a later layer over an earlier one. Values replace each
+// other whole, and a null stays a null. It returns which keys the layers named.
+func (o Object) Overlay(layers []machine.Layer) (named map[string]bool, l diag.List) {
+	named = map[string]bool{}
+	for _, x := range layers {
+		doc, problems := cloudconfig.Parse(x.Origin, []byte(x.Data.Reveal()))
+		l = append(l, problems...)
+		if doc == nil {
+			continue
+		}
+		for _, key := range doc.Keys() {
+			v, err := value(doc.Get(key))
+			if err != nil {
+				l.Errorf(CodeValue, doc.Range(doc.Get(key)), "", "meta-data key %q: %v", key, err)
+				continue
+			}
+			o[key], named[key] = v, true
+		}
+	}
+	return named, l
+}
+
+// Text returns a key's value as a text. A number is a text for cloud-init as well.
+func (o Object) Text(key string) string {
+	switch v := o[key].(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// Verbatim returns the data of the only layer when the object says nothing that the layer does not.
+func (o Object) Verbatim(layers []machine.Layer, named map[string]bool) ([]byte, bool) {
+	if len(layers) != 1 {
+		return nil, false
+	}
+	for key := range o {
+		if !named[key] {
+			return nil, false
+		}
+	}
+	return []byte(layers[0].Data.Reveal()), true
+}
+
+// Encode writes the object on one line. Control characters that PyYAML refuses inside JSON are written as escapes.
+func (o Object) Encode() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(map[string]any(o)); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	for _, r := range strings.TrimSuffix(b.String(), "\n") {
+		if r >= 0x7f && r <= 0x9f {
+			fmt.Fprintf(&out, `\u%04x`, r)
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.Bytes(), nil
+}
+
+// value turns a node into what encoding/json writes, read as PyYAML reads it.
+func value(n *yaml.Node) (any, error) {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	switch cloudconfig.TypeOf(n) {
+	case cloudconfig.Null:
+		return nil, nil
+	case cloudconfig.Bool:
+		b, _ := cloudconfig.Truth(n)
+		return b, nil
+	case cloudconfig.Int:
+		i, _ := cloudconfig.Integer(n)
+		return json.Number(i.String()), nil
+	case cloudconfig.Float:
+		f, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
+		if err != nil || f-f != 0 {
+			return nil, fmt.Errorf("the number has no form in JSON; put it into quotes")
+		}
+		return f, nil
+	case cloudconfig.List:
+		out := make([]any, len(n.Content))
+		for i, c := range n.Content {
+			v, err := value(c)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = v
+		}
+		return out, nil
+	case cloudconfig.Map:
+		out := map[string]any{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			v, err := value(n.Content[i+1])
+			if err != nil {
+				return nil, err
+			}
+			out[n.Content[i].Value] = v
+		}
+		return out, nil
+	case cloudconfig.String, cloudconfig.Time:
+		return n.Value, nil
+	}
+	return nil, fmt.Errorf("the value has no form in JSON")
+}
+
+// Instance returns the instance id that a machine ends with: that of the meta-data, or its own, with the revision.
+func Instance(m machine.Machine, stated string) string {
+	if stated != "" {
+		m.Identity.InstanceID = stated
+	}
+	return m.Identity.Instance()
+}
+
+// Common are the instance data that every data source shows under its own names.
+func Common(m machine.Machine, names map[string]string) Object {
+	id := m.Identity
+	o := Object{}
+	put := func(field, v string) {
+		if name := names[field]; name != "" && v != "" {
+			o[name] = v
+		}
+	}
+	put("region", id.Region)
+	put("availabilityZone", id.AvailabilityZone)
+	put("instanceType", id.InstanceType)
+	put("cloudName", id.CloudName)
+	if id.LaunchIndex != nil && names["launchIndex"] != "" {
+		o[names["launchIndex"]] = *id.LaunchIndex
+	}
+	if len(id.Tags) > 0 && names["tags"] != "" {
+		o[names["tags"]] = id.Tags
+	}
+	if len(m.SSH.AuthorizedKeys) > 0 {
+		o["public-keys"] = slices.Clone(m.SSH.AuthorizedKeys)
+	}
+	return o
+}

@@ -1,0 +1,84 @@
+// Package network turns the network of a machine into the neutral model of format/netconfig, for the data sources.
+package network
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/netconfig"
+	"github.com/vmseed/vmseed/machine"
+)
+
+// Expresses lists the fields that Config takes over.
+func Expresses() machine.FieldSet {
+	return machine.NewFieldSet("network.mode", "network.dns.servers", "network.dns.search", "network.document",
+		"network.nics.name", "network.nics.kind", "network.nics.rename", "network.nics.mac", "network.nics.mtu",
+		"network.nics.dhcp4", "network.nics.dhcp6", "network.nics.slaac", "network.nics.acceptRA",
+		"network.nics.addresses", "network.nics.gateway4", "network.nics.gateway6", "network.nics.routes",
+		"network.nics.dns.servers", "network.nics.dns.search", "network.nics.onBoot",
+		"network.nics.bond", "network.nics.bridge", "network.nics.vlan")
+}
+
+// Config returns the guest's network. ok is false when the machine says nothing about it, so that the guest's own
+// fallback applies.
+func Config(m machine.Machine) (c netconfig.Config, ok bool, l diag.List) {
+	n := m.Network
+	switch n.Mode {
+	case "dhcp":
+		return c, false, nil
+	case "disabled":
+		return netconfig.Config{Disabled: true}, true, nil
+	}
+	c.DNS = netconfig.DNS{Servers: n.DNS.Servers, Search: n.DNS.Search}
+	for i, nic := range n.NICs {
+		if nic.OnBoot != nil && !*nic.OnBoot {
+			l.Notef(CodeDown, m.Places.Find(path(i)), "", "NIC %q is left out of the network document, so the guest leaves it down", nic.Name)
+			continue
+		}
+		ok = ok || stated(nic)
+		link := convert(nic)
+		link.Place = m.Places.Find(path(i))
+		c.Links = append(c.Links, link)
+	}
+	return c, ok, l
+}
+
+func path(i int) string { return fmt.Sprintf("network.nics[%d]", i) }
+
+// stated reports whether the document says how the guest should use the NIC, beyond that it is there.
+func stated(n machine.NIC) bool {
+	return !n.Physical() || n.Rename != "" || n.DHCP4 || n.DHCP6 != "" || n.SLAAC || n.AcceptRA != nil || len(n.Addrs) > 0 ||
+		n.Gateway4.IsValid() || n.Gateway6.IsValid() || len(n.Routes) > 0 || len(n.DNS.Servers)+len(n.DNS.Search) > 0
+}
+
+func convert(n machine.NIC) netconfig.Link {
+	link := netconfig.Link{
+		ID: n.Name, Kind: netconfig.Kind(n.Kind), Name: n.Rename, MAC: n.MAC, MTU: n.MTU,
+		Addresses: n.Addrs, DHCP4: n.DHCP4, DHCP6: netconfig.DHCP6(n.DHCP6), SLAAC: n.SLAAC,
+		Gateway4: n.Gateway4, Gateway6: n.Gateway6,
+		DNS: netconfig.DNS{Servers: n.DNS.Servers, Search: n.DNS.Search},
+	}
+	if link.Kind == "" {
+		link.Kind = netconfig.Physical
+	}
+	if n.AcceptRA != nil {
+		link.AcceptRA = netconfig.SwitchOf(*n.AcceptRA)
+	}
+	for _, r := range n.Routes {
+		route := netconfig.Route{To: r.To, Via: r.Via, OnLink: r.OnLink}
+		if r.Metric != nil {
+			route.Metric = *r.Metric
+		}
+		link.Routes = append(link.Routes, route)
+	}
+	switch link.Kind {
+	case netconfig.Bond:
+		link.Bond = &netconfig.BondSpec{Links: n.Bond.Links, Mode: n.Bond.Mode, Params: maps.Clone(n.Bond.Params)}
+	case netconfig.Bridge:
+		link.Bridge = &netconfig.BridgeSpec{Links: n.Bridge.Links, Params: maps.Clone(n.Bridge.Params)}
+	case netconfig.VLAN:
+		link.VLAN = &netconfig.VLANSpec{Parent: n.VLAN.Link, ID: n.VLAN.ID}
+	}
+	return link
+}

@@ -1,0 +1,59 @@
+package userdata
+
+import "github.com/vmseed/vmseed/diag"
+
+// The diagnostics of this package.
+const (
+	// CodePassword is for a password that cannot be hashed.
+	CodePassword diag.Code = 4000 + iota
+	// CodeEnvironment is for variables that no environment file can hold.
+	CodeEnvironment
+	// CodeNoSuchDisk is for mounts and links of disks that the machine has not.
+	CodeNoSuchDisk
+	// CodeNoWords is for details that cloud-init has no key for.
+	CodeNoWords
+	// CodeLostRaw is for fields that are lost because the user-data is passed as it is.
+	CodeLostRaw
+	// CodeSamePath is for a file of the user's that a generated one overwrites.
+	CodeSamePath
+	// CodeUserWins is for a field that the user's own cloud-config overrides.
+	CodeUserWins
+	// CodeMultipart is for a script that shares the user-data with generated parts.
+	CodeMultipart
+	// CodeCompose is for user-data that cannot be put together.
+	CodeCompose
+	// CodeIgnition is for Ignition configs that are sent to cloud-init.
+	CodeIgnition
+	// CodeUnread is for user-data that cloud-init ignores.
+	CodeUnread
+)
+
+// Codes explains the diagnostics of this package.
+func Codes() []diag.Explanation {
+	return []diag.Explanation{
+		{Code: CodePassword, Title: "password cannot be hashed", Text: "The password could not be turned into a hash for the guest. Give a `passwordHash` instead."},
+		{Code: CodeEnvironment, Title: "variable is no text",
+			Text: "Environment variables hold text without NUL bytes. Write binary values into a file of their own."},
+		{Code: CodeNoSuchDisk, Title: "no such disk or share", Text: "A mount or link names a disk or share that the machine does not have. Check the name."},
+		{Code: CodeNoWords, Title: "cloud-init has no words for it",
+			Text: "The definition asks for a detail that no key of cloud-init expresses, so the guest would not be told. The message names what to do instead."},
+		{Code: CodeLostRaw, Title: "field is lost, because user-data is passed as it is",
+			Text: "The user-data is passed byte for byte (script mode, or `--no-multipart`), so nothing that vmseed would have generated can be " +
+				"added to it. Do the same in the script, or let vmseed send a MIME multipart message."},
+		{Code: CodeSamePath, Title: "generated file overwrites the user's",
+			Text: "The user's `write_files` names a path that the definition also fills from a Secret, a ConfigMap or another field. cloud-init " +
+				"writes in order, the generated file comes later and wins. Remove one of the two."},
+		{Code: CodeUserWins, Title: "user-data overrides a field",
+			Text: "The cloud-config sets a key that the definition sets as well. The cloud-config wins. Remove one of the two."},
+		{Code: CodeMultipart, Title: "user-data becomes a multipart message",
+			Text: "The user-data is no cloud-config, but the definition asks for things that need one, such as files from Secrets. vmseed sends both " +
+				"as parts of a MIME message. Guests whose agent cannot read that, such as CirrOS, need `--no-multipart`."},
+		{Code: CodeCompose, Title: "user-data cannot be put together",
+			Text: "The layers of user-data could not be merged into one. The message says which and why."},
+		{Code: CodeIgnition, Title: "Ignition config for cloud-init",
+			Text: "The user-data is an Ignition config, which cloud-init ignores. Choose the data source ignition for a guest that reads Ignition."},
+		{Code: CodeUnread, Title: "user-data of no known kind",
+			Text: "cloud-init tells user-data by its first line, and ignores what it does not know. A cloud-config begins with `#cloud-config`, a " +
+				"script with `#!`. Text in base64 must be decoded first."},
+	}
+}

@@ -1,0 +1,389 @@
+package userdata
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/cloudconfig"
+	"github.com/vmseed/vmseed/format/crypt"
+	"github.com/vmseed/vmseed/machine"
+)
+
+// The paths of generated files, which are those of Virtlet.
+const (
+	linkScriptPath  = "/etc/cloud/symlink-devs.sh"
+	mountScriptPath = "/etc/cloud/mount-volumes.sh"
+	environmentPath = "/etc/cloud/environment"
+	perBootDir      = "/var/lib/cloud/scripts/per-boot"
+)
+
+// generator builds the cloud-config of a machine's fields. Keys with nothing to say are left out.
+type generator struct {
+	m    machine.Machine
+	list *diag.List
+	out  cloudconfig.Mapping
+	// own maps the path of each generated file to where the machine's document asks for it.
+	own map[string]diag.Range
+	// expired are the users who must choose a new password. cloud-init's list of users has no key for that.
+	expired []string
+}
+
+// put adds a top-level key unless its value is empty.
+func (g *generator) put(key string, v any) {
+	switch x := v.(type) {
+	case string:
+		if x == "" {
+			return
+		}
+	case []string:
+		if len(x) == 0 {
+			return
+		}
+	case []any:
+		if len(x) == 0 {
+			return
+		}
+	case []cloudconfig.Mapping:
+		if len(x) == 0 {
+			return
+		}
+	case cloudconfig.Mapping:
+		if len(x) == 0 {
+			return
+		}
+	case *bool:
+		if x == nil {
+			return
+		}
+		v = *x
+	case bool:
+		if !x {
+			return
+		}
+	}
+	g.out = append(g.out, cloudconfig.Entry{Key: key, Value: v})
+}
+
+// pairs makes a mapping of the entries whose values are not empty.
+func pairs(entries ...cloudconfig.Entry) cloudconfig.Mapping {
+	var g generator
+	for _, e := range entries {
+		g.put(e.Key, e.Value)
+	}
+	return g.out
+}
+
+func pair(key string, v any) cloudconfig.Entry { return cloudconfig.Entry{Key: key, Value: v} }
+
+// generate returns the cloud-config of the machine's fields. With links and mounts false those are left to the script
+// that the user's mark stands for.
+func generate(m machine.Machine, mounts bool, l *diag.List) (cloudconfig.Mapping, map[string]diag.Range) {
+	g := generator{m: m, list: l, own: map[string]diag.Range{}}
+	g.system()
+	g.accounts()
+	g.ssh()
+	g.files(mounts)
+	if mounts {
+		g.mounts()
+	}
+	g.put("bootcmd", commands(m.BootCmd))
+	runcmd := commands(m.RunCmd)
+	for _, name := range g.expired {
+		runcmd = append(runcmd, []string{"chage", "-d", "0", name})
+	}
+	if mounts && linkScript(m) != "" {
+		runcmd = append(runcmd, linkScriptPath,
+			fmt.Sprintf("mkdir -p %[1]s && ln -fs %[2]s %[1]s/", perBootDir, linkScriptPath))
+	}
+	g.put("runcmd", runcmd)
+	g.phoneHome()
+	g.powerState()
+	return g.out, g.own
+}
+
+func (g *generator) system() {
+	m := g.m
+	g.put("timezone", m.Guest.Timezone)
+	g.put("locale", m.Guest.Locale)
+	g.put("keyboard", pairs(pair("layout", m.Keyboard.Layout), pair("model", m.Keyboard.Model),
+		pair("variant", m.Keyboard.Variant), pair("options", m.Keyboard.Options)))
+	g.put("ntp", pairs(pair("enabled", m.NTP.Enabled), pair("pools", m.NTP.Pools), pair("servers", m.NTP.Servers)))
+	g.put("package_update", m.Packages.Update)
+	g.put("package_upgrade", m.Packages.Upgrade)
+	g.put("packages", m.Packages.Install)
+	var certs []string
+	for _, c := range m.CACerts {
+		certs = append(certs, c.Reveal())
+	}
+	g.put("ca_certs", pairs(pair("trusted", certs)))
+}
+
+// accounts writes users and groups. A list of users creates only those that it names, so the default user is named when
+// something is said about it or keys are meant for it.
+func (g *generator) accounts() {
+	var groups []any
+	for _, grp := range g.m.Groups {
+		if grp.GID != nil {
+			g.lost("groups", "a group id", "create the group in runcmd")
+		}
+		if len(grp.Members) == 0 {
+			groups = append(groups, grp.Name)
+		} else {
+			groups = append(groups, pairs(pair(grp.Name, grp.Members)))
+		}
+	}
+	g.put("groups", groups)
+	if len(g.m.Users) == 0 {
+		return
+	}
+	var users []any
+	hasDefault := false
+	for _, u := range g.m.Users {
+		if u.Default {
+			hasDefault = true
+			users = append(users, "default")
+			g.defaultUser(u)
+			continue
+		}
+		users = append(users, g.user(u))
+	}
+	if !hasDefault && len(g.m.SSH.AuthorizedKeys) > 0 {
+		users = append([]any{"default"}, users...)
+	}
+	g.put("users", users)
+}
+
+func (g *generator) user(u machine.User) cloudconfig.Mapping {
+	hash := g.hash(u)
+	unlock := u.LockPassword
+	if unlock == nil && hash != "" {
+		f := false
+		unlock = &f
+	}
+	e := pairs(pair("name", u.Name), pair("gecos", u.Gecos))
+	if u.UID != nil {
+		e = append(e, pair("uid", *u.UID))
+	}
+	e = append(e, pairs(
+		pair("primary_group", u.PrimaryGroup), pair("groups", u.Groups), pair("homedir", u.Home),
+		pair("no_create_home", u.NoCreateHome), pair("shell", u.Shell), pair("system", u.System),
+		// hashed_passwd is applied to existing users as well, passwd to new ones only.
+		pair("hashed_passwd", hash), pair("lock_passwd", unlock),
+		pair("inactive", u.Inactive), pair("expiredate", u.Expires),
+		pair("ssh_authorized_keys", u.SSHAuthorizedKeys), pair("ssh_import_id", u.SSHImportID), pair("sudo", u.Sudo),
+	)...)
+	if u.ExpirePassword {
+		g.expired = append(g.expired, u.Name)
+	}
+	return e
+}
+
+// defaultUser adjusts the distribution's own user by the top-level keys that cloud-init has for it.
+func (g *generator) defaultUser(u machine.User) {
+	if hash := g.hash(u); hash != "" {
+		g.put("password", hash)
+		g.put("chpasswd", pairs(pair("expire", &u.ExpirePassword)))
+	}
+	g.put("ssh_authorized_keys", u.SSHAuthorizedKeys)
+	g.put("ssh_import_id", u.SSHImportID)
+	overrides := pairs(pair("name", u.Name), pair("gecos", u.Gecos), pair("primary_group", u.PrimaryGroup),
+		pair("groups", u.Groups), pair("homedir", u.Home), pair("no_create_home", u.NoCreateHome), pair("shell", u.Shell),
+		pair("system", u.System), pair("lock_passwd", u.LockPassword), pair("inactive", u.Inactive),
+		pair("expiredate", u.Expires), pair("sudo", u.Sudo))
+	if u.UID != nil {
+		overrides = append(overrides, pair("uid", *u.UID))
+	}
+	g.put("user", overrides)
+}
+
+// hash returns the user's password hash. The salt depends on who the user is, never on the password.
+func (g *generator) hash(u machine.User) string {
+	if !u.PasswordHash.IsZero() {
+		return u.PasswordHash.Reveal()
+	}
+	if u.Password.IsZero() {
+		return ""
+	}
+	id := g.m.Identity
+	hash, err := crypt.SHA512(u.Password.Reveal(), crypt.Salt(g.m.Namespace, g.m.Name, id.UUID, u.Name, fmt.Sprint(id.Revision)))
+	if err != nil {
+		g.list.Errorf(CodePassword, g.place("users"), "", "the password of user %q cannot be hashed", u.Name)
+	}
+	return hash
+}
+
+func (g *generator) ssh() {
+	s := g.m.SSH
+	keys := cloudconfig.Mapping{}
+	for _, k := range s.HostKeys {
+		keys = append(keys, pairs(pair(k.Type+"_private", k.Private.Reveal()), pair(k.Type+"_public", k.Public),
+			pair(k.Type+"_certificate", k.Certificate))...)
+	}
+	g.put("ssh_keys", keys)
+	g.put("ssh_deletekeys", s.DeleteHostKeys)
+	g.put("ssh_pwauth", s.PasswordAuth)
+	g.put("disable_root", s.DisableRoot)
+}
+
+// files writes the machine's files in their order, then the scripts and the environment, as Virtlet does.
+func (g *generator) files(mounts bool) {
+	var files []cloudconfig.Mapping
+	for i, f := range g.m.Files {
+		at := g.place(fmt.Sprintf("files[%d]", i))
+		g.own[f.Path] = at
+		files = append(files, g.file(f, at))
+	}
+	add := func(path, content, mode string) {
+		if content != "" {
+			g.own[path] = diag.Range{}
+			files = append(files, pairs(pair("path", path), pair("content", content), pair("permissions", mode)))
+		}
+	}
+	if mounts {
+		add(linkScriptPath, linkScript(g.m), "0755")
+		if g.m.UserData.MountScripts {
+			add(mountScriptPath, mountScript(g.m), "0755")
+		}
+	}
+	add(environmentPath, g.environment(), "0644")
+	g.put("write_files", files)
+}
+
+// file writes one file. Its bytes are base64, because YAML cannot hold all of them and a guest's YAML reader must not
+// see what is a secret of another kind in an error message.
+func (g *generator) file(f machine.File, at diag.Range) cloudconfig.Mapping {
+	e := pairs(pair("path", f.Path))
+	switch {
+	case f.Mode != 0:
+		e = append(e, pair("permissions", fmt.Sprintf("%04o", f.Mode.Bits())))
+	default:
+		e = append(e, pair("permissions", "0644"))
+	}
+	e = append(e, pairs(pair("owner", f.Owner), pair("append", f.Append), pair("defer", f.Defer))...)
+	return append(e, pair("encoding", "b64"), pair("content", base64.StdEncoding.EncodeToString([]byte(f.Content.Reveal()))))
+}
+
+// environment returns lines NAME=value that sh and systemd's EnvironmentFile read alike.
+func (g *generator) environment() string {
+	var b strings.Builder
+	for i, v := range g.m.Environment {
+		value := v.Value.Reveal()
+		if strings.ContainsRune(value, 0) || !utf8.ValidString(value) {
+			g.list.Errorf(CodeEnvironment, g.place(fmt.Sprintf("environment[%d]", i)), "put the value into a file",
+				"the value of variable %q is no text", v.Name)
+			continue
+		}
+		fmt.Fprintf(&b, "%s=%s\n", v.Name, quoteValue(value))
+	}
+	return b.String()
+}
+
+// quoteValue puts a value into double quotes where it needs them. A line break stays a line break inside the quotes, so
+// it cannot begin a variable of its own.
+func quoteValue(s string) string {
+	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_") == "" {
+		return s
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(s) + `"`
+}
+
+func (g *generator) mounts() {
+	var mounts []any
+	for i, mount := range g.m.Mounts {
+		device, kind, options := mount.Device, mount.Type, mount.Options
+		switch {
+		case mount.Disk != "":
+			d, ok := findDisk(g.m, mount.Disk)
+			if !ok {
+				g.list.Errorf(CodeNoSuchDisk, g.place(fmt.Sprintf("mounts[%d]", i)), "name one of the machine's disks",
+					"there is no disk %q to mount at %s", mount.Disk, mount.Path)
+				continue
+			}
+			device = deviceName(d, mount.Partition)
+		case mount.Share != "":
+			s, ok := findShare(g.m, mount.Share)
+			if !ok {
+				g.list.Errorf(CodeNoSuchDisk, g.place(fmt.Sprintf("mounts[%d]", i)), "name one of the machine's shares",
+					"there is no share %q to mount at %s", mount.Share, mount.Path)
+				continue
+			}
+			device, kind = s.Tag, s.Driver
+			if kind == "9p" || kind == "" {
+				kind, options = "9p", append([]string{"trans=virtio"}, options...)
+			}
+			if s.ReadOnly {
+				options = append(options, "ro")
+			}
+		}
+		row := []any{device, mount.Path}
+		if kind != "" || len(options) > 0 {
+			if kind == "" {
+				kind = "auto"
+			}
+			row = append(row, kind)
+		}
+		if len(options) > 0 {
+			row = append(row, strings.Join(options, ","))
+		}
+		mounts = append(mounts, row)
+	}
+	g.put("mounts", mounts)
+}
+
+func commands(list []machine.Command) []any {
+	var out []any
+	for _, c := range list {
+		if len(c.Args) > 0 {
+			out = append(out, c.Args)
+		} else {
+			out = append(out, c.Shell)
+		}
+	}
+	return out
+}
+
+func (g *generator) phoneHome() {
+	p := g.m.PhoneHome
+	if p.URL == "" {
+		return
+	}
+	e := pairs(pair("url", p.URL))
+	if len(p.Post) == 0 {
+		e = append(e, pair("post", "all"))
+	} else {
+		e = append(e, pair("post", p.Post))
+	}
+	if p.Tries != nil {
+		e = append(e, pair("tries", *p.Tries))
+	}
+	g.put("phone_home", e)
+}
+
+// powerState writes power_state. Its delay counts in minutes, its timeout in seconds.
+func (g *generator) powerState() {
+	p := g.m.PowerState
+	if p.Mode == "" {
+		return
+	}
+	e := pairs(pair("mode", p.Mode))
+	if p.Delay > 0 {
+		minutes := int((p.Delay + time.Minute - 1) / time.Minute)
+		e = append(e, pair("delay", minutes))
+	}
+	e = append(e, pairs(pair("message", p.Message))...)
+	if p.Timeout > 0 {
+		e = append(e, pair("timeout", int(p.Timeout/time.Second)))
+	}
+	e = append(e, pairs(pair("condition", p.Condition))...)
+	g.put("power_state", e)
+}
+
+func (g *generator) place(path string) diag.Range { return g.m.Places.Find(path) }
+
+func (g *generator) lost(path, what, remedy string) {
+	g.list.Warnf(CodeNoWords, g.place(path), remedy, "cloud-init has no words for %s", what)
+}

@@ -1,0 +1,364 @@
+// Package userdata puts user-data and vendor-data together for every data source that cloud-init reads. It is the one
+// place where generated parts, the author's own documents and referenced ones are merged.
+//
+// The rules, in this order:
+//   - One layer and nothing to add to it: its bytes, unchanged.
+//   - Layers that are all cloud-config: they are merged as each asks, the generated cloud-config is added so that lists
+//     are joined behind the author's and the author's scalars win, and the result is one document.
+//   - Else: a MIME multipart message. The author's bytes are parts, unchanged; the generated cloud-config is the last
+//     part and says with its Merge-Type that cloud-init shall do the same in the guest. It comes last because a later
+//     part without a Merge-Type replaces whole keys of those before it.
+//   - Raw user-data, or no multipart wanted: the author's bytes alone, and a diagnostic for each field that is lost.
+package userdata
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/vmseed/vmseed/datasource"
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/cloudconfig"
+	"github.com/vmseed/vmseed/format/mimepart"
+	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/secret"
+)
+
+// nothing is user-data that says nothing. The header alone would make cloud-init warn of an empty document.
+const nothing = cloudconfig.Header + "\n{}\n"
+
+// Expresses lists the fields of a machine that end up in user-data and vendor-data.
+func Expresses() machine.FieldSet {
+	return machine.NewFieldSet("guest.timezone", "guest.locale", "keyboard", "ntp", "packages", "caCerts",
+		"users", "groups.name", "groups.members", "ssh.hostKeys", "ssh.deleteHostKeys", "ssh.passwordAuth", "ssh.disableRoot",
+		"files", "environment", "mounts", "deviceLinks", "bootcmd", "runcmd", "scripts", "phoneHome", "powerState",
+		"userData", "vendorData")
+}
+
+// composer holds what the steps share.
+type composer struct {
+	m    machine.Machine
+	o    datasource.Options
+	list diag.List
+}
+
+// User returns the machine's user-data.
+func User(m machine.Machine, o datasource.Options) (secret.Text, diag.List) {
+	c := composer{m: m, o: o}
+	layers := c.layers()
+	marked := c.expandMark(layers)
+	generated, own := generate(m, !marked, &c.list)
+	scripts := c.scripts()
+	switch {
+	case m.UserData.Raw, o.NoMultipart && !allCloudConfig(layers):
+		c.reportLost(Expresses(), marked)
+		generated, scripts = nil, nil
+	case o.NoMultipart && len(scripts) > 0:
+		c.reportLost(machine.NewFieldSet("scripts"), marked)
+		scripts = nil
+	}
+	out := c.compose(layers, generated, scripts, own)
+	return out, c.list
+}
+
+// Vendor returns the machine's vendor-data: its own layers, then the extra ones of the options. It is empty when there
+// are none.
+func Vendor(m machine.Machine, o datasource.Options) (secret.Text, diag.List) {
+	c := composer{m: m, o: o}
+	layers := slices.Concat(m.VendorData, o.Extra)
+	for _, x := range m.VendorData {
+		c.list = append(c.list, lint(x, o.Guest)...)
+	}
+	switch len(layers) {
+	case 0:
+		return secret.Text{}, c.list
+	case 1:
+		return layers[0].Data, c.list
+	}
+	return c.multipart(layers, nil, nil), c.list
+}
+
+// layers returns the author's documents that count, the replaced ones left out, and lints each.
+func (c *composer) layers() []machine.Layer {
+	all := c.m.UserData.Layers
+	from := 0
+	for i, x := range all {
+		if x.Merge == machine.MergeReplace {
+			from = i
+		}
+	}
+	for _, x := range all[from:] {
+		c.list = append(c.list, lint(x, c.o.Guest)...)
+	}
+	return slices.Clone(all[from:])
+}
+
+// expandMark replaces the mark for the mount script and reports whether some layer had it.
+func (c *composer) expandMark(layers []machine.Layer) bool {
+	mark, found := c.m.UserData.MountScriptMark, false
+	if mark == "" {
+		return false
+	}
+	for i, x := range layers {
+		text := x.Data.Reveal()
+		if !strings.Contains(text, mark) {
+			continue
+		}
+		found = true
+		scripts := slices.DeleteFunc([]string{linkScript(c.m), mountScript(c.m)}, func(s string) bool { return s == "" })
+		layers[i].Data = secret.New(strings.ReplaceAll(text, mark, strings.Join(scripts, "\n")))
+	}
+	return found
+}
+
+// isCloudConfig reports whether a layer is a cloud-config. A layer that joins as Virtlet's do needs no header.
+func isCloudConfig(x machine.Layer) bool {
+	kind := cloudconfig.Recognise([]byte(x.Data.Reveal()))
+	return kind == cloudconfig.CloudConfig || x.Merge == machine.MergeVirtlet && (kind == cloudconfig.Unknown || kind == cloudconfig.Empty)
+}
+
+func allCloudConfig(layers []machine.Layer) bool {
+	return !slices.ContainsFunc(layers, func(x machine.Layer) bool { return !isCloudConfig(x) })
+}
+
+// scripts returns the machine's scripts as parts. They run in the order of their names.
+func (c *composer) scripts() []mimepart.Part {
+	var out []mimepart.Part
+	for _, s := range c.m.Scripts {
+		kind := cloudconfig.Script
+		switch s.Frequency {
+		case "boot":
+			kind = cloudconfig.ScriptPerBoot
+		case "once":
+			kind = cloudconfig.ScriptPerOnce
+		}
+		out = append(out, mimepart.Part{ContentType: kind.ContentType(), Filename: s.Name, Data: []byte(s.Content.Reveal())})
+	}
+	return out
+}
+
+// reportLost says for each value of the fields that the guest is not told. What the mount script does is not lost.
+func (c *composer) reportLost(fields machine.FieldSet, marked bool) {
+	kept := machine.NewFieldSet("userData", "vendorData")
+	if marked {
+		kept = kept.Union(machine.NewFieldSet("mounts", "deviceLinks"))
+	}
+	for _, use := range machine.Lost(c.m, kept) {
+		if fields.Has(use.Field) {
+			c.list.Add(diag.Diagnostic{Code: CodeLostRaw, Severity: diag.Warning, Range: c.m.Places.Find(use.Path), Field: use.Path,
+				Summary: "the guest is not told, because the user-data is passed as it is", Remedy: "do the same in the user-data itself"})
+		}
+	}
+}
+
+// compose follows the rules of the package comment.
+func (c *composer) compose(layers []machine.Layer, generated cloudconfig.Mapping, scripts []mimepart.Part, own map[string]diag.Range) secret.Text {
+	switch {
+	case len(layers) == 0 && len(generated) == 0 && len(scripts) == 0:
+		return secret.New(nothing)
+	case len(layers) == 1 && len(generated) == 0 && len(scripts) == 0 && (c.m.UserData.Raw || !c.needsHeader(layers[0])) && !c.rewrites(layers[0]):
+		return layers[0].Data
+	case len(scripts) == 0 && allCloudConfig(layers):
+		return c.merge(layers, generated, own)
+	case c.o.NoMultipart || c.m.UserData.Raw:
+		if len(layers) > 1 {
+			c.list.Errorf(CodeCompose, c.m.Places.Find("userData"), "let vmseed send a multipart message",
+				"%d documents of user-data of different kinds need a multipart message", len(layers))
+			return secret.Text{}
+		}
+		return layers[0].Data
+	}
+	if len(generated) > 0 && len(layers) > 0 {
+		c.list.Notef(CodeMultipart, layers[0].Origin.Whole, "use --no-multipart for guests such as CirrOS that cannot read it",
+			"the user-data and what the definition adds to it are sent as a MIME multipart message")
+	}
+	return c.multipart(layers, generated, scripts)
+}
+
+func (c *composer) needsHeader(x machine.Layer) bool {
+	return x.Merge == machine.MergeVirtlet && cloudconfig.Recognise([]byte(x.Data.Reveal())) != cloudconfig.CloudConfig
+}
+
+// rewrites reports whether a user's mounts name a device link, which must be rewritten.
+func (c *composer) rewrites(x machine.Layer) bool {
+	return slices.ContainsFunc(c.m.DeviceLinks, func(l machine.DeviceLink) bool { return strings.Contains(x.Data.Reveal(), l.Path) })
+}
+
+// merge makes one cloud-config of the layers and the generated keys.
+func (c *composer) merge(layers []machine.Layer, generated cloudconfig.Mapping, own map[string]diag.Range) secret.Text {
+	doc := &cloudconfig.Document{}
+	for _, x := range layers {
+		next, l := cloudconfig.Parse(x.Origin, []byte(x.Data.Reveal()))
+		c.list = append(c.list, l...)
+		if next == nil {
+			return secret.Text{}
+		}
+		var merged diag.List
+		if x.Merge == machine.MergeVirtlet {
+			doc, merged = cloudconfig.MergeVirtlet(doc, next)
+		} else {
+			doc, merged = cloudconfig.MergeParts(cloudconfig.Part{Document: doc}, cloudconfig.Part{Document: next})
+		}
+		c.list = append(c.list, merged...)
+		c.samePaths(next, own)
+	}
+	add, err := cloudconfig.Value(generated)
+	if err != nil {
+		return c.broken(err)
+	}
+	root, err := join(doc, cloudconfig.FromNode(add), func(key string) {
+		c.list.Warnf(CodeUserWins, c.m.Places.Find(""), "remove one of the two", "the cloud-config sets %q, and so does the definition; the cloud-config wins", key)
+	})
+	if err != nil {
+		return c.broken(err)
+	}
+	if err := c.relink(root); err != nil {
+		return c.broken(err)
+	}
+	result := cloudconfig.FromNode(root)
+	if result.IsEmpty() {
+		return secret.New(nothing)
+	}
+	out, err := result.Encode()
+	if err != nil {
+		return c.broken(err)
+	}
+	return secret.FromBytes(out)
+}
+
+func (c *composer) broken(err error) secret.Text {
+	c.list.Errorf(CodeCompose, c.m.Places.Find("userData"), "", "the user-data cannot be put together: %v", err)
+	return secret.Text{}
+}
+
+// join adds generated keys to the author's document: lists are appended, mappings united, and the author's scalars win.
+// A list of the author's that is none is replaced, as Virtlet does. clash hears of every top-level scalar that both set.
+func join(user, generated *cloudconfig.Document, clash func(string)) (*yaml.Node, error) {
+	for _, key := range generated.Keys() {
+		have := user.Get(key)
+		if have != nil && have.Kind == yaml.ScalarNode && generated.Get(key).Kind == yaml.ScalarNode && have.Value != generated.Get(key).Value {
+			clash(key)
+		}
+		if have != nil && cloudconfig.TypeOf(generated.Get(key)) == cloudconfig.List && cloudconfig.TypeOf(have) != cloudconfig.List {
+			trimmed, err := user.Without(key)
+			if err != nil {
+				return nil, err
+			}
+			user = trimmed
+		}
+	}
+	return cloudconfig.Merge(user.Root(), generated.Root(), cloudconfig.AppendHow())
+}
+
+// samePaths warns of files of the user's that generated ones overwrite.
+func (c *composer) samePaths(doc *cloudconfig.Document, own map[string]diag.Range) {
+	files := doc.Get("write_files")
+	if files == nil || files.Kind != yaml.SequenceNode {
+		return
+	}
+	for _, f := range files.Content {
+		path := field(f, "path")
+		if path == nil {
+			continue
+		}
+		if place, ok := own[path.Value]; ok {
+			d := diag.Diagnostic{Code: CodeSamePath, Severity: diag.Warning, Range: doc.Range(path),
+				Summary: fmt.Sprintf("write_files writes %s, and a generated file of the same path overwrites it", path.Value),
+				Remedy:  "remove one of the two"}
+			if !place.IsZero() {
+				d = d.With(place, "the generated file is asked for here")
+			}
+			c.list.Add(d)
+		}
+	}
+}
+
+// relink makes the user's mounts of linked devices use the device itself, because mounts are made before the links.
+func (c *composer) relink(root *yaml.Node) error {
+	mounts := field(root, "mounts")
+	if mounts == nil || mounts.Kind != yaml.SequenceNode {
+		return nil
+	}
+	for _, row := range mounts.Content {
+		if row.Kind != yaml.SequenceNode || len(row.Content) == 0 {
+			continue
+		}
+		for _, link := range c.m.DeviceLinks {
+			d, ok := findDisk(c.m, link.Disk)
+			if !ok || row.Content[0].Value != link.Path {
+				continue
+			}
+			name, err := cloudconfig.Value(deviceName(d, 0))
+			if err != nil {
+				return err
+			}
+			row.Content[0] = name
+		}
+	}
+	return nil
+}
+
+// field returns the value of a key of a mapping, or nil.
+func field(n *yaml.Node, key string) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// multipart makes one message of the layers, the scripts and the generated cloud-config.
+func (c *composer) multipart(layers []machine.Layer, generated cloudconfig.Mapping, scripts []mimepart.Part) secret.Text {
+	var parts []mimepart.Part
+	for _, x := range layers {
+		parts = append(parts, c.part(x)...)
+	}
+	parts = append(parts, scripts...)
+	if len(generated) > 0 {
+		node, err := cloudconfig.Value(generated)
+		if err != nil {
+			return c.broken(err)
+		}
+		text, err := cloudconfig.FromNode(node).Encode()
+		if err != nil {
+			return c.broken(err)
+		}
+		parts = append(parts, mimepart.Part{ContentType: cloudconfig.CloudConfig.ContentType(), Filename: "vmseed.cfg",
+			MergeType: cloudconfig.AppendHow().String(), Data: text})
+	}
+	out, err := mimepart.Build(parts)
+	if err != nil {
+		return c.broken(err)
+	}
+	return secret.FromBytes(out)
+}
+
+// part turns a layer into parts: a MIME message into those that it has, anything else into one.
+func (c *composer) part(x machine.Layer) []mimepart.Part {
+	data := []byte(x.Data.Reveal())
+	kind := cloudconfig.Recognise(data)
+	switch {
+	case kind == cloudconfig.Empty:
+		return nil
+	case kind == cloudconfig.MIME:
+		inner, l := mimepart.Parse(x.Origin, data)
+		c.list = append(c.list, l...)
+		return inner
+	case kind == cloudconfig.Gzip:
+		return []mimepart.Part{{ContentType: "application/gzip", Data: data}}
+	case isCloudConfig(x):
+		return []mimepart.Part{{ContentType: cloudconfig.CloudConfig.ContentType(), Data: data}}
+	case kind == cloudconfig.Unknown, kind == cloudconfig.Ignition, kind == cloudconfig.Base64:
+		return []mimepart.Part{{ContentType: "text/plain", Data: data}}
+	}
+	return []mimepart.Part{{ContentType: kind.ContentType(), Data: data}}
+}

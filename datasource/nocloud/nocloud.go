@@ -1,0 +1,101 @@
+// Package nocloud renders the seed of cloud-init's data source NoCloud: a volume labelled cidata with meta-data,
+// user-data, and where there is something to say vendor-data and network-config.
+//
+// Source: cloud-init's documentation of NoCloud, and its code from 22.4 to 26.2 where that differs.
+package nocloud
+
+import (
+	"github.com/vmseed/vmseed/datasource"
+	"github.com/vmseed/vmseed/datasource/internal/metadata"
+	"github.com/vmseed/vmseed/datasource/internal/network"
+	"github.com/vmseed/vmseed/datasource/internal/userdata"
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/netconfig"
+	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/secret"
+	"github.com/vmseed/vmseed/seed"
+)
+
+// Label is the volume label that ds-identify and cloud-init look for. They know it in this spelling and in capitals only.
+const Label = "cidata"
+
+// NoCloud renders machines for NoCloud.
+type NoCloud struct{}
+
+// New returns the data source.
+func New() NoCloud { return NoCloud{} }
+
+// Name returns "nocloud".
+func (NoCloud) Name() string { return "nocloud" }
+
+// Expresses lists what reaches the guest. NoCloud has no place for an administrator's password and DNS options.
+func (NoCloud) Expresses() machine.FieldSet {
+	return userdata.Expresses().Union(network.Expresses()).Union(machine.NewFieldSet(
+		"identity.instanceID", "identity.hostname", "identity.domain", "identity.region",
+		"identity.availabilityZone", "identity.instanceType", "identity.cloudName", "identity.launchIndex", "identity.tags",
+		"ssh.authorizedKeys", "metaData", "dsmode"))
+}
+
+// Render makes the seed. meta-data and user-data are always there: without either, cloud-init ignores the volume.
+func (n NoCloud) Render(m machine.Machine, o datasource.Options) (seed.Seed, diag.List) {
+	var l diag.List
+	meta := metadata.Common(m, map[string]string{"region": "region", "availabilityZone": "availability-zone",
+		"instanceType": "instance-type", "cloudName": "cloud-name", "launchIndex": "launch-index", "tags": "tags"})
+	meta["instance-id"] = m.Identity.InstanceID
+	if host := m.Identity.FQDN(); host != "" {
+		meta["local-hostname"] = host
+	}
+	if m.DSMode != "" {
+		meta["dsmode"] = m.DSMode
+	}
+	named, problems := meta.Overlay(m.MetaData)
+	l = append(l, problems...)
+	instance := metadata.Instance(m, meta.Text("instance-id"))
+	if instance != meta.Text("instance-id") {
+		meta["instance-id"] = instance
+		delete(named, "instance-id")
+	}
+	text, ok := meta.Verbatim(m.MetaData, named)
+	if !ok {
+		var err error
+		if text, err = meta.Encode(); err != nil {
+			l.Errorf(metadata.CodeValue, m.Places.Find("metaData"), "", "meta-data cannot be written: %v", err)
+		}
+	}
+	user, problems := userdata.User(m, o)
+	l = append(l, problems...)
+	vendor, problems := userdata.Vendor(m, o)
+	l = append(l, problems...)
+	net, problems := networkConfig(m)
+	l = append(l, problems...)
+
+	v := seed.Volume{Label: Label, Files: []seed.File{
+		{Path: "meta-data", Content: secret.FromBytes(text)}, {Path: "user-data", Content: user}}}
+	if !vendor.IsZero() {
+		v.Files = append(v.Files, seed.File{Path: "vendor-data", Content: vendor})
+	}
+	if !net.IsZero() {
+		v.Files = append(v.Files, seed.File{Path: "network-config", Content: net})
+	}
+	return seed.Seed{
+		Machine: seed.Name{Namespace: m.Namespace, Name: m.Name}, DataSource: n.Name(),
+		Identity: seed.Identity{InstanceID: instance, UUID: m.Identity.UUID, Hostname: meta.Text("local-hostname")},
+		Volumes:  []seed.Volume{v},
+	}, l
+}
+
+// networkConfig returns the author's own document as it is, or version 1, the form that reaches every renderer of every
+// release.
+func networkConfig(m machine.Machine) (secret.Text, diag.List) {
+	if doc := m.Network.Document; !doc.Data.IsZero() {
+		return doc.Data, netconfig.Lint(doc.Origin, []byte(doc.Data.Reveal()), netconfig.Release{})
+	}
+	c, ok, l := network.Config(m)
+	if !ok {
+		return secret.Text{}, l
+	}
+	text, problems := netconfig.EncodeV1(c)
+	return secret.FromBytes(text), append(l, problems...)
+}
+
+var _ datasource.DataSource = NoCloud{}
