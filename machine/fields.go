@@ -91,6 +91,9 @@ func clearField(v reflect.Value, path []string) {
 		}
 		return
 	}
+	if v.Kind() != reflect.Struct {
+		return
+	}
 	for i := range v.NumField() {
 		if v.Type().Field(i).Tag.Get("field") != path[0] {
 			continue

@@ -7,6 +7,7 @@ package machine
 
 import (
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/vmseed/vmseed/diag"
@@ -113,7 +114,7 @@ type Identity struct {
 
 // FQDN returns the fully qualified host name, or the short one when no domain is known.
 func (id Identity) FQDN() string {
-	if id.Domain == "" || id.Hostname == "" {
+	if id.Domain == "" || id.Hostname == "" || strings.HasSuffix(id.Hostname, "."+id.Domain) {
 		return id.Hostname
 	}
 	return id.Hostname + "." + id.Domain

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vmseed/vmseed/diag"
@@ -88,20 +89,31 @@ func (m Machine) clone() Machine {
 	return m
 }
 
-// adopt takes over the NICs that facts know.
+// adopt takes over the NICs that facts know. NICs that the guest builds from others are not among them.
 func (m *Machine) adopt(f Facts) {
-	for i, have := range f.NICs {
-		if i < len(m.Network.NICs) {
-			want := m.Network.NICs[i]
+	at := 0
+	for _, have := range f.NICs {
+		for at < len(m.Network.NICs) && !m.Network.NICs[at].Physical() {
+			at++
+		}
+		if at < len(m.Network.NICs) {
+			want := m.Network.NICs[at]
 			have.Name, have.Model, have.Network = want.Name, want.Model, want.Network
 			have.PCI, have.BootOrder, have.Tag, have.LinkDown = want.PCI, want.BootOrder, want.Tag, want.LinkDown
 			if want.Rename != "" {
 				have.Rename = want.Rename
 			}
-			m.Network.NICs[i] = have
+			if have.MAC == "" {
+				have.MAC = want.MAC
+			}
+			if have.MTU == 0 {
+				have.MTU = want.MTU
+			}
+			m.Network.NICs[at] = have
 		} else {
 			m.Network.NICs = append(m.Network.NICs, have)
 		}
+		at++
 	}
 	if len(f.DNS.Servers)+len(f.DNS.Search)+len(f.DNS.Options) > 0 {
 		m.Network.DNS = f.DNS
@@ -116,8 +128,11 @@ func (m *Machine) placeMACs(l *diag.List, seedText string) {
 	for i := range m.Network.NICs {
 		n := &m.Network.NICs[i]
 		if n.Name == "" {
-			n.Name = fmt.Sprintf("nic%d", i)
+			n.Name = freeName("nic", i, func(name string) bool {
+				return slices.ContainsFunc(m.Network.NICs, func(o NIC) bool { return o.Name == name })
+			})
 		}
+		n.MAC = strings.ToLower(strings.ReplaceAll(n.MAC, "-", ":"))
 		if !n.Physical() {
 			continue
 		}
@@ -125,7 +140,6 @@ func (m *Machine) placeMACs(l *diag.List, seedText string) {
 			sum := sha256.Sum256([]byte("mac\x00" + seedText + "\x00" + n.Name))
 			n.MAC = fmt.Sprintf("52:%02x:%02x:%02x:%02x:%02x", sum[0], sum[1], sum[2], sum[3], sum[4])
 		}
-		n.MAC = strings.ToLower(strings.ReplaceAll(n.MAC, "-", ":"))
 		if first, ok := seen[n.MAC]; ok {
 			l.Errorf(CodeDuplicateMAC, m.Places.Find(fmt.Sprintf("network.nics[%d].mac", i)), "give each NIC its own MAC",
 				"NICs %q and %q have the same MAC %s", m.Network.NICs[first].Name, n.Name, n.MAC)
@@ -153,17 +167,28 @@ func serial(name string) string {
 	return clean[:min(len(clean), 11)] + "-" + hex.EncodeToString(sum[:4])
 }
 
+// freeName returns prefix and number, with the number raised until nothing has that name.
+func freeName(prefix string, number int, taken func(string) bool) string {
+	for {
+		if name := fmt.Sprintf("%s%d", prefix, number); !taken(name) {
+			return name
+		}
+		number++
+	}
+}
+
 func (m *Machine) placeDisks(l *diag.List) {
 	bus := m.Hardware.DiskBus
 	if bus == "" {
 		bus = "virtio"
 	}
-	seen := map[string]string{}
-	unit := 0
+	serials := serialNumbers{l: l, owner: map[string]string{}}
 	for i := range m.Disks {
 		d := &m.Disks[i]
 		if d.Name == "" {
-			d.Name = fmt.Sprintf("disk%d", i)
+			d.Name = freeName("disk", i, func(name string) bool {
+				return slices.ContainsFunc(m.Disks, func(o Disk) bool { return o.Name == name })
+			})
 		}
 		if d.Bus == "" {
 			d.Bus = bus
@@ -171,47 +196,101 @@ func (m *Machine) placeDisks(l *diag.List) {
 		if d.Serial == "" {
 			d.Serial = serial(d.Name)
 		}
-		at := m.Places.Find(fmt.Sprintf("disks[%d]", i))
-		if len(d.Serial) > maxSerial && d.Bus == "virtio" {
-			l.Warnf(CodeSerialTooLong, at, "shorten it", "disk %q: a virtio disk shows the first %d bytes of its serial number only", d.Name, maxSerial)
-		}
-		if other, ok := seen[d.Serial]; ok {
-			l.Errorf(CodeDuplicateSerial, at, "give each disk its own name and serial number",
-				"disks %q and %q have the same serial number %q", other, d.Name, d.Serial)
-		}
-		seen[d.Serial] = d.Name
-		if d.Bus == "scsi" {
-			d.Unit = unit
-			unit++
-		}
+		serials.add(m.Places.Find(fmt.Sprintf("disks[%d]", i)), "disk "+strconv.Quote(d.Name), d.Serial, d.Bus)
 	}
 	for i := range m.Shares {
-		if s := &m.Shares[i]; s.Tag == "" {
+		s := &m.Shares[i]
+		if s.Name == "" {
+			s.Name = freeName("share", i, func(name string) bool {
+				return slices.ContainsFunc(m.Shares, func(o Share) bool { return o.Name == name })
+			})
+		}
+		if s.Tag == "" {
 			s.Tag = serial(s.Name)
 		}
 	}
 	for i := range m.Media {
-		if x := &m.Media[i]; x.Serial == "" {
+		x := &m.Media[i]
+		if x.Name == "" {
+			x.Name = freeName("media", i, func(name string) bool {
+				return slices.ContainsFunc(m.Media, func(o Media) bool { return o.Name == name })
+			})
+		}
+		if x.Serial == "" {
 			x.Serial = serial(x.Name)
 		}
+		serials.add(m.Places.Find(fmt.Sprintf("media[%d]", i)), "medium "+strconv.Quote(x.Name), x.Serial, x.Bus)
 	}
+	m.placeUnits()
+}
+
+// serialNumbers notices disks and media that the guest could not tell apart.
+type serialNumbers struct {
+	l     *diag.List
+	owner map[string]string
+}
+
+func (s serialNumbers) add(at diag.Range, what, number, bus string) {
+	if len(number) > maxSerial && bus == "virtio" {
+		s.l.Warnf(CodeSerialTooLong, at, "shorten it", "%s: a virtio disk shows the first %d bytes of its serial number only", what, maxSerial)
+		number = number[:maxSerial]
+	}
+	if other, ok := s.owner[number]; ok {
+		s.l.Errorf(CodeDuplicateSerial, at, "give each its own name and serial number",
+			"%s and %s have the same serial number %q", other, what, number)
+	}
+	s.owner[number] = what
+}
+
+// placeUnits numbers the disks of each SCSI controller that have no number, around those that have one.
+func (m *Machine) placeUnits() {
+	type address struct {
+		controller string
+		unit       int
+	}
+	taken := map[address]bool{}
+	for _, d := range m.Disks {
+		if d.Bus == "scsi" && d.Unit != 0 {
+			taken[address{d.PCI, d.Unit}] = true
+		}
+	}
+	for i := range m.Disks {
+		d := &m.Disks[i]
+		if d.Bus != "scsi" || d.Unit != 0 {
+			continue
+		}
+		for taken[address{d.PCI, d.Unit}] {
+			d.Unit++
+		}
+		taken[address{d.PCI, d.Unit}] = true
+	}
+}
+
+// slotOf returns an address without its function, in the form that placePCI gives.
+func slotOf(address string) string {
+	a := strings.ToLower(address)
+	if strings.Count(a, ":") == 1 {
+		a = "0000:" + a
+	}
+	slot, _, _ := strings.Cut(a, ".")
+	return slot
 }
 
 // placePCI gives slots of bus 0, in the order SCSI controller, virtio disks, NICs, around those that the document took.
 func (m *Machine) placePCI(l *diag.List) {
 	taken := map[string]bool{}
 	for _, d := range m.Disks {
-		taken[d.PCI] = true
+		taken[slotOf(d.PCI)] = true
 	}
 	for _, n := range m.Network.NICs {
-		taken[n.PCI] = true
+		taken[slotOf(n.PCI)] = true
 	}
 	slot := firstSlot
 	next := func(what string) string {
 		for ; slot <= lastSlot; slot++ {
-			if a := fmt.Sprintf("0000:00:%02x.0", slot); !taken[a] {
+			if a := fmt.Sprintf("0000:00:%02x", slot); !taken[a] {
 				slot++
-				return a
+				return a + ".0"
 			}
 		}
 		l.Errorf(CodeNoSlot, m.Places.Find(""), "use the scsi bus for disks, which needs one slot for all of them",
