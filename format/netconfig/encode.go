@@ -44,7 +44,7 @@ func Encode(f Format, c Config) ([]byte, diag.List) {
 // inside subnets, MAC addresses quoted and in lower case.
 func EncodeV1(c Config) ([]byte, diag.List) { return Encode(V1, c) }
 
-// EncodeV2 writes network-config version 2. Default routes are gateway4 and gateway6: "to: default" fails outside
+// EncodeV2 writes network-config version 2. Default routes are 0.0.0.0/0 and gateway6: "to: default" fails outside
 // netplan before cloud-init 25.3, and "::/0" becomes "::/64" in interfaces(5) text of 22.4.
 func EncodeV2(c Config) ([]byte, diag.List) { return Encode(V2, c) }
 

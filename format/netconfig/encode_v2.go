@@ -104,20 +104,17 @@ func (c *Config) v2Link(l *Link, keys map[string]string) object {
 	return o.object("nameservers", nameservers).list("routes", routes)
 }
 
-// v2Gateways writes routers as gateway4 and gateway6, and returns those that need the mark on-link as routes.
+// v2Gateways writes the default routes. For IPv4 that is a route to 0.0.0.0/0, which every renderer of every release
+// takes without complaint; for IPv6 it is gateway6, since ::/0 becomes ::/64 in 22.4's interfaces(5) text.
 func (c *Config) v2Gateways(o object, l *Link) []*yaml.Node {
 	var routes []*yaml.Node
-	for _, g := range []struct {
-		key  string
-		addr netip.Addr
-		zero netip.Addr
-	}{{"gateway4", l.Gateway4, netip.IPv4Unspecified()}, {"gateway6", l.Gateway6, netip.IPv6Unspecified()}} {
+	for _, gw := range []netip.Addr{l.Gateway4, l.Gateway6} {
 		switch {
-		case !g.addr.IsValid():
-		case l.covers(g.addr):
-			o.text(g.key, g.addr.String())
+		case !gw.IsValid():
+		case gw.Is6() && l.covers(gw):
+			o.text("gateway6", gw.String())
 		default:
-			routes = append(routes, v2Route(Route{To: netip.PrefixFrom(g.zero, 0), Via: g.addr, OnLink: true}))
+			routes = append(routes, v2Route(Route{To: netip.PrefixFrom(zeroOf(gw), 0), Via: gw, OnLink: !l.covers(gw)}))
 		}
 	}
 	return routes
@@ -150,7 +147,7 @@ func v2Params(l *Link, keys map[string]string) object {
 func (p param) v2Value(value string, keys map[string]string) *yaml.Node {
 	switch p.value {
 	case number:
-		if n, err := strconv.Atoi(value); err == nil {
+		if n, err := strconv.Atoi(value); err == nil && !p.quoted2 {
 			return numberNode(n)
 		}
 	case boolean:

@@ -307,8 +307,6 @@ func raNotImplied(_ *Config, l *Link) bool {
 	switch {
 	case l.DHCP6 == Stateful:
 		return l.AcceptRA != On
-	case l.SLAAC || l.DHCP6 == Stateless:
-		return l.AcceptRA != On
 	case l.uses6():
 		return l.AcceptRA != Off
 	}

@@ -301,6 +301,9 @@ func (c Config) normal() Config {
 		if l.DNS.equal(c.DNS) {
 			l.DNS = DNS{}
 		}
+		if l.AcceptRA == On && (l.SLAAC || l.DHCP6 == Stateless) {
+			l.AcceptRA = Default // said already
+		}
 		l.settleDefaults(&l.Gateway4, netip.IPv4Unspecified())
 		l.settleDefaults(&l.Gateway6, netip.IPv6Unspecified())
 		links[i] = l

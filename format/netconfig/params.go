@@ -21,9 +21,10 @@ const (
 
 // param is one bond or bridge parameter. The names differ by form: netplan's names are the neutral ones.
 type param struct {
-	v1     string    // in network-config v1, behind the prefix bond- or bridge_
-	value  valueType // how the value is written
-	quoted bool      // v1's schema wants a text although the value is a number
+	v1    string    // in network-config v1, behind the prefix bond- or bridge_
+	value valueType // how the value is written
+	// quoted and quoted2 say that the schema of version 1 or 2 wants a text although the value is a number.
+	quoted, quoted2 bool
 	// everywhere says that cloud-init itself knows the netplan name. Others reach netplan guests only: elsewhere
 	// cloud-init fails on the whole document (KeyError in _handle_bond_bridge).
 	everywhere bool
@@ -42,8 +43,8 @@ var bondParams = map[string]param{
 	"fail-over-mac-policy":    {v1: "fail_over_mac", everywhere: true, values: []string{"none", "active", "follow"}},
 	"gratuitous-arp":          {v1: "num_grat_arp", value: number, everywhere: true},
 	"lacp-rate":               {v1: "lacp_rate", everywhere: true, values: []string{"slow", "fast"}},
-	"learn-packet-interval":   {v1: "lp_interval", value: number},
-	"mii-monitor-interval":    {v1: "miimon", value: number, everywhere: true},
+	"learn-packet-interval":   {v1: "lp_interval", value: number, quoted2: true},
+	"mii-monitor-interval":    {v1: "miimon", value: number, quoted2: true, everywhere: true},
 	"min-links":               {v1: "min_links", value: number, everywhere: true},
 	"packets-per-slave":       {v1: "packets_per_slave", value: number},
 	"primary":                 {v1: "primary", value: device, everywhere: true},

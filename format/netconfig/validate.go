@@ -38,6 +38,18 @@ func (c Config) Validate() diag.List {
 	return v.list
 }
 
+// references checks only that each link is built upon links that exist, without circles.
+func (c *Config) references() diag.List {
+	v := validator{config: c, owner: map[string]string{}}
+	for i := range c.Links {
+		v.membership(&c.Links[i])
+	}
+	if !v.list.HasErrors() {
+		v.cycles()
+	}
+	return v.list
+}
+
 // validator holds what has been seen: name, MAC, bond or bridge member, VLAN tag, each with the ID of its owner.
 type validator struct {
 	config                   *Config
