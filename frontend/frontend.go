@@ -27,6 +27,13 @@ type Writer interface {
 	Write(m machine.Machine) ([]byte, diag.List)
 }
 
+// RoleReader is the optional power to read files whose role a flag states. Such a front end also sees a file whole before
+// it is taken apart as YAML, because a script is none.
+type RoleReader interface {
+	// Roles lists the roles that it reads.
+	Roles() []Role
+}
+
 // Match says how sure a front end is.
 type Match int
 

@@ -183,10 +183,10 @@ func networkData(m machine.Machine) (secret.Text, diag.List) {
 	if doc := m.Network.Document; !doc.Data.IsZero() {
 		text := []byte(doc.Data.Reveal())
 		if netconfig.Detect(text) == netconfig.OpenStack {
-			return doc.Data, netconfig.Lint(doc.Origin, text, netconfig.Release{})
+			return doc.Data, doc.Origin.Carry(netconfig.Lint("", text, netconfig.Release{}))
 		}
-		out, l := netconfig.ConvertForOpenStack(doc.Origin, text)
-		return secret.FromBytes(out), l
+		out, l := netconfig.ConvertForOpenStack("", text)
+		return secret.FromBytes(out), doc.Origin.Carry(l)
 	}
 	c, ok, l := network.Config(m)
 	if !ok {

@@ -88,7 +88,7 @@ func (n NoCloud) Render(m machine.Machine, o datasource.Options) (seed.Seed, dia
 // release.
 func networkConfig(m machine.Machine) (secret.Text, diag.List) {
 	if doc := m.Network.Document; !doc.Data.IsZero() {
-		return doc.Data, netconfig.Lint(doc.Origin, []byte(doc.Data.Reveal()), netconfig.Release{})
+		return doc.Data, doc.Origin.Carry(netconfig.Lint("", []byte(doc.Data.Reveal()), netconfig.Release{}))
 	}
 	c, ok, l := network.Config(m)
 	if !ok {

@@ -1,0 +1,40 @@
+package vmseed
+
+import "github.com/vmseed/vmseed/diag"
+
+// The diagnostics of this package.
+const (
+	// CodeUnknownPlugin is for a data source, delivery or hypervisor that does not exist.
+	CodeUnknownPlugin diag.Code = 1000 + iota
+	// CodeNotExpressed is for fields that a data source has no words for.
+	CodeNotExpressed
+	// CodeNotBuilt is for hardware that a hypervisor does not build.
+	CodeNotBuilt
+	// CodeNoMachine is for input without a machine.
+	CodeNoMachine
+	// CodeDuplicateMachine is for two machines of one name.
+	CodeDuplicateMachine
+	// CodeUnknownForm is for documents of no known form.
+	CodeUnknownForm
+	// CodeTemplate is for templates that nobody rendered.
+	CodeTemplate
+)
+
+// Codes explains the diagnostics of this package.
+func Codes() []diag.Explanation {
+	return []diag.Explanation{
+		{Code: CodeUnknownPlugin, Title: "no such plug-in", Text: "The data source, delivery or hypervisor does not exist. The message lists those that do."},
+		{Code: CodeNotExpressed, Title: "the data source has no words for it",
+			Text: "The machine uses a field that the chosen data source cannot pass to the guest. `docs/reference/fields.md` shows which data source can."},
+		{Code: CodeNotBuilt, Title: "the hypervisor does not do it", Text: "The machine asks for hardware that the chosen hypervisor does not build, so the VM runs without it."},
+		{Code: CodeNoMachine, Title: "no machine in the input",
+			Text: "The files hold objects that machines refer to, such as Secrets, but no machine. Give the file with the VM definition as well."},
+		{Code: CodeDuplicateMachine, Title: "two machines of one name", Text: "Machines are told apart by namespace and name. Rename one, or give only one of the files."},
+		{Code: CodeUnknownForm, Title: "unknown form",
+			Text: "No front end recognises the document. A Kubernetes object needs its `apiVersion` and `kind`; a Virtlet pod the annotation " +
+				"`kubernetes.io/target-runtime: virtlet.cloud`; a cloud-config its first line `#cloud-config`."},
+		{Code: CodeTemplate, Title: "template that nobody has rendered",
+			Text: "The file holds the marks of a template language and is no YAML until they are replaced. Render it first, for example with `helm template`. " +
+				"A cloud-config that the guest itself shall render begins with `## template: jinja`."},
+	}
+}

@@ -1,0 +1,176 @@
+// Package vmseed turns the VM definitions that people already write into what a guest reads at its first boot, and boots
+// the VM with it.
+//
+//	document ─frontend▶ machine ─Place▶ placed machine ─datasource▶ seed ─delivery▶ attachments ─hypervisor▶ running guest
+//
+// An Engine composes plug-ins of the four kinds; which ones is the caller's choice. The command vmseed uses all of them:
+//
+//	e := vmseed.Engine{
+//		Frontends:   frontends.Frontends(),
+//		DataSources: datasources.DataSources(),
+//		Deliveries:  deliveries.Deliveries(),
+//	}
+//
+// Every step returns diagnostics beside its result. With an error among them the result is not fit for use.
+package vmseed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vmseed/vmseed/datasource"
+	"github.com/vmseed/vmseed/delivery"
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/frontend"
+	"github.com/vmseed/vmseed/hypervisor"
+	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/seed"
+)
+
+// Engine composes plug-ins. The zero value has none and can do nothing. An Engine may be used by several goroutines.
+type Engine struct {
+	Frontends   []frontend.Frontend
+	DataSources []datasource.DataSource
+	Deliveries  []delivery.Delivery
+	Hypervisors []hypervisor.Hypervisor
+}
+
+// ErrUnknown is wrapped by errors about a plug-in that the engine does not have.
+var ErrUnknown = errors.New("unknown")
+
+// named is what plug-ins of all kinds have.
+type named interface{ Name() string }
+
+// find returns the plug-in of a name. The error lists those that there are.
+func find[P named](kind string, plugins []P, name string) (P, error) {
+	i := slices.IndexFunc(plugins, func(p P) bool { return p.Name() == name })
+	if i >= 0 {
+		return plugins[i], nil
+	}
+	var zero P
+	return zero, fmt.Errorf("%w %s %q; there are: %s", ErrUnknown, kind, name, strings.Join(Names(plugins), ", "))
+}
+
+// Names returns the names of plug-ins in their order.
+func Names[P named](plugins []P) []string {
+	out := make([]string, len(plugins))
+	for i, p := range plugins {
+		out[i] = p.Name()
+	}
+	return out
+}
+
+// RenderOptions change how a machine is rendered.
+type RenderOptions struct {
+	datasource.Options
+	// DataSource overrides the data source that the definition asks for.
+	DataSource string
+}
+
+// DataSource returns the name of the data source that a machine is rendered for: the one the user names, the one the
+// definition asks for, or nocloud.
+func (o RenderOptions) dataSource(m machine.Machine) string {
+	switch {
+	case o.DataSource != "":
+		return o.DataSource
+	case m.DataSource != "":
+		return m.DataSource
+	}
+	return "nocloud"
+}
+
+// Render makes the seed of a machine, which is placed first if it is not yet. Fields that the machine uses and the data
+// source cannot express are warned about, so nothing is lost in silence.
+func (e *Engine) Render(m machine.Machine, o RenderOptions) (seed.Seed, diag.List) {
+	m, l := e.Place(m, machine.Facts{})
+	ds, err := find("data source", e.DataSources, o.dataSource(m))
+	if err != nil {
+		l.Errorf(CodeUnknownPlugin, m.Places.Find("dataSource"), "choose another data source", "%v", err)
+		return seed.Seed{}, l
+	}
+	for _, lost := range machine.Lost(m, ds.Expresses(), machine.HardwareFields(), machine.ControlFields()) {
+		l.Add(diag.Diagnostic{Code: CodeNotExpressed, Severity: diag.Warning, Range: m.Places.Find(lost.Path), Field: lost.Path,
+			Summary: fmt.Sprintf("the data source %s cannot tell the guest this", ds.Name()),
+			Remedy:  "choose another data source, or do it in the user-data"})
+	}
+	s, problems := ds.Render(m, o.Options)
+	l = append(l, problems...)
+	s.Volumes = append(s.Volumes, media(m)...)
+	return s, l
+}
+
+// media makes volumes of the machine's further media.
+func media(m machine.Machine) []seed.Volume {
+	var out []seed.Volume
+	for _, x := range m.Media {
+		v := seed.Volume{Name: x.Name, Label: x.Label, Format: x.Format, Path: x.Path, Serial: x.Serial, Bus: x.Bus}
+		for _, f := range x.Files {
+			v.Files = append(v.Files, seed.File{Path: strings.TrimPrefix(f.Path, "/"), Content: f.Content, Mode: f.Mode.Bits()})
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// Place completes a machine with what its guest and its hypervisor must agree on; see machine.Place.
+func (e *Engine) Place(m machine.Machine, f machine.Facts) (machine.Machine, diag.List) {
+	return machine.Place(m, f)
+}
+
+// Deliver brings a seed to where a guest reads it, by the delivery of a name.
+func (e *Engine) Deliver(ctx context.Context, s seed.Seed, name string, t delivery.Target) (delivery.Receipt, error) {
+	d, err := find("delivery", e.Deliveries, name)
+	if err != nil {
+		return delivery.Receipt{}, err
+	}
+	return d.Deliver(ctx, s, t)
+}
+
+// Open reads the seed at path back, whichever of the engine's deliveries wrote it. The error wraps delivery.ErrNotSeed
+// when none of them knows it.
+func (e *Engine) Open(path string) (seed.Seed, error) {
+	var last error
+	for _, d := range e.Deliveries {
+		in, ok := d.(delivery.Inspector)
+		if !ok {
+			continue
+		}
+		s, err := in.Open(path)
+		if err == nil || !errors.Is(err, delivery.ErrNotSeed) {
+			return s, err
+		}
+		last = err
+	}
+	if last == nil {
+		last = fmt.Errorf("%s: %w", path, delivery.ErrNotSeed)
+	}
+	return seed.Seed{}, last
+}
+
+// Launch starts a placed machine with its seed attached, on the hypervisor of a name. Hardware that the machine asks for
+// and the hypervisor cannot build is warned about.
+func (e *Engine) Launch(ctx context.Context, name string, vm hypervisor.VM) (hypervisor.Handle, diag.List, error) {
+	h, err := find("hypervisor", e.Hypervisors, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	l := e.CheckHardware(h, vm.Machine)
+	handle, err := h.Start(ctx, vm)
+	return handle, l, err
+}
+
+// CheckHardware warns about what a machine asks for and a hypervisor cannot build.
+func (e *Engine) CheckHardware(h hypervisor.Hypervisor, m machine.Machine) diag.List {
+	var l diag.List
+	hardware := machine.HardwareFields()
+	for _, u := range machine.Lost(m, h.Expresses()) {
+		if hardware.Has(u.Field) {
+			l.Add(diag.Diagnostic{Code: CodeNotBuilt, Severity: diag.Warning, Range: m.Places.Find(u.Path), Field: u.Path,
+				Summary: fmt.Sprintf("the hypervisor %s does not do this", h.Name())})
+		}
+	}
+	return l
+}
