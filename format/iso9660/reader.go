@@ -166,8 +166,11 @@ func (vol *volume) detectRockRidge() error {
 		return fmt.Errorf("iso9660: root directory: %w", err)
 	}
 	record, err := parseRecord(b[:n])
-	if err != nil || record == nil {
-		return nil // the scan will tell
+	if err == nil && record == nil {
+		err = fmt.Errorf("%w: no records", ErrFormat)
+	}
+	if err != nil {
+		return fmt.Errorf("iso9660: root directory: %w", err)
 	}
 	use := record.use
 	if len(use) < lenSP || string(use[:2]) != "SP" || use[4] != 0xbe || use[5] != 0xef {

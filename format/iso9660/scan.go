@@ -245,7 +245,7 @@ type rawRecord struct {
 
 // parseRecord reads the record at the start of b, or returns nil if there is none.
 func parseRecord(b []byte) (*rawRecord, error) {
-	if b[0] == 0 {
+	if len(b) == 0 || b[0] == 0 {
 		return nil, nil
 	}
 	n := int(b[0])
