@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/seed"
 )
@@ -58,6 +59,8 @@ type Options struct {
 	SSHPort int
 	// Console connects the terminal to the guest's serial console.
 	Console bool
+	// Detach lets the VM outlive the process that starts it, and the one that watches it.
+	Detach bool
 }
 
 // State is the state of a VM.
@@ -81,6 +84,17 @@ type Handle interface {
 	Wait(ctx context.Context) error
 	// Console connects to the serial console.
 	Console(ctx context.Context) (io.ReadWriteCloser, error)
+}
+
+// Checker is the optional power to say before a start what of a VM cannot be as asked.
+type Checker interface {
+	Check(vm VM) diag.List
+}
+
+// Lister is the optional power to find the VMs that were started, whoever did.
+type Lister interface {
+	// List returns the ids of VMs, for Open.
+	List(ctx context.Context) ([]string, error)
 }
 
 // Planner is the optional power to say what Start would run, without running it.
