@@ -107,9 +107,9 @@ func New(files []File, opts Options) (*Image, error) {
 func (im *Image) Size() int64 { return int64(im.sectors) * SectorSize }
 
 // chunk is how many bytes of file content are collected before they are written.
-const chunk = 256 << 10
+const chunk = 128 << 10
 
-// WriteTo writes the volume in one forward pass; a volume of up to about 256 KiB is one Write. It fails with a
+// WriteTo writes the volume in one forward pass; a small volume is one Write. It fails with a
 // PathError when a source fails or does not have its stated size; the bytes written so far are then no valid volume.
 func (im *Image) WriteTo(w io.Writer) (int64, error) {
 	head := im.contentStart()
