@@ -174,3 +174,20 @@ func (e *Engine) CheckHardware(h hypervisor.Hypervisor, m machine.Machine) diag.
 	}
 	return l
 }
+
+// NamedWriter is a front end that can write its form.
+type NamedWriter interface {
+	Name() string
+	frontend.Writer
+}
+
+// Writers returns the front ends that can write their form.
+func Writers(frontends []frontend.Frontend) []NamedWriter {
+	var out []NamedWriter
+	for _, f := range frontends {
+		if w, ok := f.(NamedWriter); ok {
+			out = append(out, w)
+		}
+	}
+	return out
+}

@@ -50,9 +50,12 @@ func HardwareFields() FieldSet {
 		"network.nics.linkDown", "running", "restartPolicy", "stopGrace", "guest.os", "guest.release")
 }
 
-// ControlFields are those that vmseed itself acts on: they choose the machine and the data source.
+// ControlFields are those that vmseed itself acts on: they choose the machine and the data source, or name a layer in
+// messages.
 func ControlFields() FieldSet {
-	return NewFieldSet("name", "namespace", "dataSource", "identity.uid", "identity.revision", "labels", "annotations")
+	return NewFieldSet("name", "namespace", "dataSource", "identity.uid", "identity.revision", "labels", "annotations",
+		"metaData.name", "vendorData.name", "userData.layers.name", "network.document.name",
+		"metaData.merge", "vendorData.merge", "network.document.merge")
 }
 
 // Use is a value that a machine holds.

@@ -389,14 +389,14 @@ type Route struct {
 	OnLink bool `field:"onLink"`
 }
 
-// Bond makes an interface of several others. Params are those of the kernel's bonding driver, such as miimon.
+// Bond makes an interface of several others. Params have netplan's names, such as mii-monitor-interval.
 type Bond struct {
 	Links  []string          `field:"links"`
 	Mode   string            `field:"mode"`
 	Params map[string]string `field:"params"`
 }
 
-// Bridge makes an interface that switches between others.
+// Bridge makes an interface that switches between others. Params have netplan's names, such as forward-delay.
 type Bridge struct {
 	Links  []string          `field:"links"`
 	Params map[string]string `field:"params"`

@@ -35,9 +35,9 @@ func New() ConfigDrive { return ConfigDrive{} }
 // Name returns "configdrive".
 func (ConfigDrive) Name() string { return "configdrive" }
 
-// Expresses lists what reaches the guest.
+// Expresses lists what reaches the guest. network_data.json has no words for bridges and for router advertisements.
 func (ConfigDrive) Expresses() machine.FieldSet {
-	return userdata.Expresses().Union(network.Expresses()).Union(machine.NewFieldSet(
+	return userdata.Expresses().Union(network.Expresses("network.nics.bridge", "network.nics.acceptRA")).Union(machine.NewFieldSet(
 		"identity.instanceID", "identity.hostname", "identity.domain", "identity.region", "identity.availabilityZone",
 		"identity.instanceType", "identity.launchIndex", "identity.tags", "ssh.authorizedKeys", "adminPassword", "metaData", "dsmode"))
 }
@@ -180,7 +180,8 @@ func injected(m machine.Machine, meta metadata.Object, l *diag.List) ([]seed.Fil
 // networkData returns network_data.json. A document of the author's in that form is passed as it is; netplan and
 // network-config, which no reader of a config drive understands, are converted.
 func networkData(m machine.Machine) (secret.Text, diag.List) {
-	if doc := m.Network.Document; !doc.Data.IsZero() {
+	doc, own, dropped := network.Document(m)
+	if own {
 		text := []byte(doc.Data.Reveal())
 		if netconfig.Detect(text) == netconfig.OpenStack {
 			return doc.Data, doc.Origin.Carry(netconfig.Lint("", text, netconfig.Release{}))
@@ -189,6 +190,7 @@ func networkData(m machine.Machine) (secret.Text, diag.List) {
 		return secret.FromBytes(out), doc.Origin.Carry(l)
 	}
 	c, ok, l := network.Config(m)
+	l = append(dropped, l...)
 	if !ok {
 		return secret.Text{}, l
 	}

@@ -87,10 +87,12 @@ func (n NoCloud) Render(m machine.Machine, o datasource.Options) (seed.Seed, dia
 // networkConfig returns the author's own document as it is, or version 1, the form that reaches every renderer of every
 // release.
 func networkConfig(m machine.Machine) (secret.Text, diag.List) {
-	if doc := m.Network.Document; !doc.Data.IsZero() {
+	doc, own, dropped := network.Document(m)
+	if own {
 		return doc.Data, doc.Origin.Carry(netconfig.Lint("", []byte(doc.Data.Reveal()), netconfig.Release{}))
 	}
 	c, ok, l := network.Config(m)
+	l = append(dropped, l...)
 	if !ok {
 		return secret.Text{}, l
 	}

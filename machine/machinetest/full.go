@@ -182,9 +182,9 @@ func network() machine.Network {
 			{Name: "nics-second", MAC: "52:54:00:aa:bb:02", DHCP4: true},
 			{Name: "nics-third", MAC: "52:54:00:aa:bb:03"},
 			{Name: "bond0", Kind: "bond", Addrs: []netip.Prefix{netip.MustParsePrefix("192.0.2.129/28")},
-				Bond: machine.Bond{Links: []string{"nics-third"}, Mode: "active-backup", Params: map[string]string{"miimon": "113"}}},
-			{Name: "vlan42", Kind: "vlan", VLAN: machine.VLAN{Link: "nics-name", ID: 42}, Addrs: []netip.Prefix{netip.MustParsePrefix("192.0.2.193/28")}},
-			{Name: "br0", Kind: "bridge", DHCP4: true,
+				Bond: machine.Bond{Links: []string{"nics-third"}, Mode: "active-backup", Params: map[string]string{"mii-monitor-interval": "113"}}},
+			{Name: "vlan42", Kind: "vlan", VLAN: machine.VLAN{Link: "nics-name", ID: 42}},
+			{Name: "br0", Kind: "bridge", Addrs: []netip.Prefix{netip.MustParsePrefix("192.0.2.193/28")},
 				Bridge: machine.Bridge{Links: []string{"vlan42"}, Params: map[string]string{"stp": "false"}}},
 		},
 	}

@@ -4,20 +4,35 @@ package network
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/netconfig"
 	"github.com/vmseed/vmseed/machine"
 )
 
-// Expresses lists the fields that Config takes over.
-func Expresses() machine.FieldSet {
-	return machine.NewFieldSet("network.mode", "network.dns.servers", "network.dns.search", "network.document",
+// Expresses lists the fields that Config takes over, without those that a form of network document has no words for.
+func Expresses(without ...machine.Field) machine.FieldSet {
+	fields := []machine.Field{"network.mode", "network.dns.servers", "network.dns.search", "network.document",
 		"network.nics.name", "network.nics.kind", "network.nics.rename", "network.nics.mac", "network.nics.mtu",
 		"network.nics.dhcp4", "network.nics.dhcp6", "network.nics.slaac", "network.nics.acceptRA",
 		"network.nics.addresses", "network.nics.gateway4", "network.nics.gateway6", "network.nics.routes",
 		"network.nics.dns.servers", "network.nics.dns.search", "network.nics.onBoot",
-		"network.nics.bond", "network.nics.bridge", "network.nics.vlan")
+		"network.nics.bond", "network.nics.bridge", "network.nics.vlan"}
+	return machine.NewFieldSet(slices.DeleteFunc(fields, func(f machine.Field) bool { return slices.Contains(without, f) })...)
+}
+
+// Document returns the author's own network document, unless the machine's mode of network leaves it out.
+func Document(m machine.Machine) (doc machine.Layer, ok bool, l diag.List) {
+	doc = m.Network.Document
+	switch {
+	case doc.Data.IsZero():
+		return doc, false, nil
+	case m.Network.Mode == "":
+		return doc, true, nil
+	}
+	l.Warnf(CodeMode, doc.Origin.Whole, "remove one of the two", "the network document is left out, because the machine's network mode is %s", m.Network.Mode)
+	return doc, false, l
 }
 
 // Config returns the guest's network. ok is false when the machine says nothing about it, so that the guest's own

@@ -1,0 +1,151 @@
+// Package datasourcetest holds the conformance suite that every data source runs.
+package datasourcetest
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/vmseed/vmseed/datasource"
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/machine/machinetest"
+	"github.com/vmseed/vmseed/secret"
+	"github.com/vmseed/vmseed/seed"
+)
+
+// Config is what a data source brings to the suite.
+type Config struct {
+	DataSource datasource.DataSource
+	// Options are those that every field is tried under, besides the zero options.
+	Options datasource.Options
+}
+
+// Run holds the data source to its promises: rendering is deterministic and leaves the machine alone, and every field of
+// a machine is either in what Expresses says and changes the product, or in neither. A field of Expresses that changes
+// nothing must at least be spoken of in a diagnostic.
+func Run(t *testing.T, c Config) {
+	t.Run("deterministic", func(t *testing.T) { deterministic(t, c) })
+	t.Run("no silent loss", func(t *testing.T) { noSilentLoss(t, c) })
+	t.Run("bare machine", func(t *testing.T) { bare(t, c) })
+}
+
+func placed(t *testing.T, m machine.Machine) machine.Machine {
+	t.Helper()
+	m, l := machine.Place(m, machine.Facts{})
+	if l.HasErrors() {
+		t.Fatal(l.Err())
+	}
+	return m
+}
+
+// product is everything a guest reads, as comparable text.
+func product(s seed.Seed) []string {
+	out := []string{s.DataSource, s.Identity.InstanceID}
+	for _, v := range s.Volumes {
+		for _, f := range v.Files {
+			out = append(out, v.Label, f.Path, f.Content.Reveal())
+		}
+	}
+	for _, tree := range s.Trees {
+		for _, b := range tree.Blobs {
+			out = append(out, b.Path, b.ContentType, b.Content.Reveal())
+		}
+	}
+	for _, f := range s.Firmware.FwCfg {
+		out = append(out, f.Name, f.Content.Reveal())
+	}
+	for _, f := range s.Firmware.SMBIOS {
+		out = append(out, f.Field, f.Value)
+	}
+	return append(out, s.KernelArgs...)
+}
+
+func deterministic(t *testing.T, c Config) {
+	m := placed(t, machinetest.Full())
+	before := machinetest.Dump(m)
+	first, _ := c.DataSource.Render(m, c.Options)
+	for range 20 {
+		again, _ := c.DataSource.Render(placed(t, machinetest.Full()), c.Options)
+		if !slices.Equal(product(first), product(again)) {
+			t.Fatal("two renders of one machine differ")
+		}
+	}
+	if machinetest.Dump(m) != before {
+		t.Error("rendering changed the machine")
+	}
+}
+
+// noSilentLoss takes away one field after the other, from a machine that states everything and from one that leaves out
+// the author's own documents, because those hide what would be generated.
+func noSilentLoss(t *testing.T, c Config) {
+	elsewhere := machine.HardwareFields().Union(machine.ControlFields())
+	var bases []machine.Machine
+	for _, m := range variants() {
+		bases = append(bases, placed(t, m))
+	}
+	for _, f := range machine.Fields() {
+		if elsewhere.Has(f) {
+			continue
+		}
+		declared := c.DataSource.Expresses().Has(f)
+		said, reached := false, false
+		for _, m := range bases {
+			without := m
+			machine.Clear(&without, f)
+			said = said || differs(c, m, without)
+			reached = reached || changed(c, m, without)
+		}
+		switch {
+		case declared && !said:
+			t.Errorf("%s: Expresses says that it reaches the guest, but it changes neither product nor diagnostics", f)
+		case !declared && reached:
+			t.Errorf("%s: changes the product, but Expresses does not have it", f)
+		}
+	}
+}
+
+// variants are machines in which no field hides another: a stateless DHCPv6 makes SLAAC redundant, some forms have no
+// words for bridges and refuse all of a network that has one.
+func variants() []machine.Machine {
+	no := false
+	nics := machinetest.Generated()
+	nics.Network.NICs = slices.Clone(nics.Network.NICs[:3])
+	nics.Network.NICs[0].DHCP6, nics.Network.NICs[0].AcceptRA = "", nil
+	nics.Network.NICs[1].OnBoot = &no
+	deaf := machinetest.Generated()
+	deaf.Network.NICs = slices.Clone(deaf.Network.NICs[:1])
+	deaf.Network.NICs[0].DHCP6, deaf.Network.NICs[0].SLAAC, deaf.Network.NICs[0].AcceptRA = "", false, &no
+	links := machinetest.Generated()
+	links.Network.NICs = slices.DeleteFunc(slices.Clone(links.Network.NICs), func(n machine.NIC) bool { return n.Kind == "bridge" })
+	script := machinetest.Generated()
+	script.UserData = machine.UserData{MountScriptMark: "@mark@", Layers: []machine.Layer{{Data: secret.New("#!/bin/sh\n@mark@\n")}}}
+	merged := machinetest.Generated()
+	merged.Scripts = nil
+	merged.UserData.Layers = []machine.Layer{
+		{Data: secret.New("#cloud-config\nruncmd: [a]\n")},
+		{Data: secret.New("#cloud-config\nruncmd: [b]\n"), Merge: machine.MergeVirtlet}}
+	return []machine.Machine{machinetest.Full(), machinetest.Generated(), nics, deaf, links, script, merged}
+}
+
+func differs(c Config, a, b machine.Machine) bool {
+	x, xl := c.DataSource.Render(a, c.Options)
+	y, yl := c.DataSource.Render(b, c.Options)
+	return !slices.Equal(product(x), product(y)) || !slices.EqualFunc(xl, yl, func(a, b diag.Diagnostic) bool { return a.Error() == b.Error() })
+}
+
+func changed(c Config, a, b machine.Machine) bool {
+	x, _ := c.DataSource.Render(a, c.Options)
+	y, _ := c.DataSource.Render(b, c.Options)
+	return !slices.Equal(product(x), product(y))
+}
+
+// bare renders a machine with nothing but a name.
+func bare(t *testing.T, c Config) {
+	s, l := c.DataSource.Render(placed(t, machine.Machine{Name: "vm"}), datasource.Options{})
+	if len(l) > 0 {
+		t.Errorf("a machine with nothing but a name has diagnostics: %v", l)
+	}
+	if s.Identity.InstanceID == "" || s.DataSource != c.DataSource.Name() || s.Machine.Name != "vm" {
+		t.Errorf("identity %+v, data source %q, machine %v", s.Identity, s.DataSource, s.Machine)
+	}
+}
