@@ -223,7 +223,7 @@ func (v Value) Only(l *diag.List, known ...string) {
 	for _, e := range v.Entries() {
 		if !contains(known, e.Key) {
 			l.Add(diag.Diagnostic{Code: CodeUnknownField, Severity: diag.Error, Range: e.Place, Field: e.Value.path,
-				Summary: fmt.Sprintf("there is no field %q here", e.Key), Remedy: suggest(e.Key, known)})
+				Summary: fmt.Sprintf("there is no field %q here", e.Key), Remedy: Suggest(e.Key, known)})
 			e.Value.Consume()
 		}
 	}
@@ -286,9 +286,9 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// suggest names the known field that differs least, or lists them all when none is close. Two edits make another
+// Suggest names the known field that differs least, or lists them all when none is close. Two edits make another
 // word of a short one, so those must be closer.
-func suggest(key string, known []string) string {
+func Suggest(key string, known []string) string {
 	best, cost := "", 3
 	if len(key) < 4 {
 		cost = 2

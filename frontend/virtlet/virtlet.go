@@ -1,0 +1,238 @@
+// Package virtlet reads the pods of Virtlet, a Kubernetes runtime that ran one VM for each pod. What Virtlet put into a
+// guest becomes fields of the machine: the mounted Secrets and ConfigMaps as files, the environment, mounts, disks and
+// links, SSH keys, and user-data and meta-data as layers.
+//
+// The rules are those of Virtlet's last release as its code had them. Where that lost or leaked what the author wrote,
+// this package does better; docs/compat/virtlet.md lists every difference.
+package virtlet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/kubeobject"
+	"github.com/vmseed/vmseed/format/tree"
+	"github.com/vmseed/vmseed/frontend"
+	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/secret"
+)
+
+// Frontend is the front end for Virtlet pods. Its zero value is ready for use.
+type Frontend struct{}
+
+var _ frontend.Frontend = Frontend{}
+
+// Name returns virtlet.
+func (Frontend) Name() string { return "virtlet" }
+
+// Read turns pods into machines, one for each document.
+func (Frontend) Read(ctx context.Context, src frontend.Source) ([]machine.Machine, diag.List) {
+	var out []machine.Machine
+	var l diag.List
+	for _, doc := range src.Documents {
+		r := reader{ctx: ctx, resolver: src.Resolver, list: &l, pod: doc.Tree, places: machine.Places{},
+			notes: map[string]annotation{}, volumes: map[string]*volume{}}
+		r.m.Document = machine.Document{Form: "virtlet", Text: secret.FromBytes(doc.Data)}
+		if r.read() {
+			r.m.Places = r.places
+			out = append(out, r.m)
+		}
+	}
+	return out, l
+}
+
+// reader reads one pod. Its methods report troubles in list and go on, so that one run shows them all.
+type reader struct {
+	ctx      context.Context
+	resolver frontend.Resolver
+	list     *diag.List
+	pod      tree.Value
+	m        machine.Machine
+	places   machine.Places
+
+	notes       map[string]annotation
+	overwrite   bool
+	chown       bool
+	dhcp        bool
+	container   tree.Value
+	environment map[string]string // for subPathExpr
+	volumes     map[string]*volume
+}
+
+// class says what becomes of a field of the document.
+type class int
+
+const (
+	used  class = iota + 1 // some other code reads it
+	quiet                  // concerns the cluster or the container runtime; noted
+	lost                   // the author will miss it in a VM; a warning
+)
+
+// fields sorts out the fields of a mapping by a table: those that no code reads are reported and counted as read.
+func (r *reader) fields(v tree.Value, table map[string]class) {
+	for _, e := range v.Entries() {
+		switch table[e.Key] {
+		case used:
+			continue
+		case quiet:
+			if e.Value.Kind() != tree.Null {
+				r.add(diag.Note, CodeNoGuest, e, "", "%s concerns the cluster, not the guest", e.Key)
+			}
+		case lost:
+			r.add(diag.Warning, CodeNoEffect, e, "let user-data do this in the guest", "%s has no effect on a VM", e.Key)
+		default:
+			known := make([]string, 0, len(table))
+			for k := range table {
+				known = append(known, k)
+			}
+			r.add(diag.Error, tree.CodeUnknownField, e, tree.Suggest(e.Key, sorted(known)), "there is no field %q here", e.Key)
+		}
+		e.Value.Consume()
+	}
+}
+
+func (r *reader) add(s diag.Severity, code diag.Code, e tree.Entry, remedy, format string, args ...any) {
+	r.list.Add(diag.Diagnostic{Code: code, Severity: s, Range: e.Place, Field: e.Value.Path(),
+		Summary: fmt.Sprintf(format, args...), Remedy: remedy})
+}
+
+// note adds a remark that asks for nothing.
+func (r *reader) note(v tree.Value, code diag.Code, format string, args ...any) {
+	r.list.Add(diag.Diagnostic{Code: code, Severity: diag.Note, Range: v.Range(), Field: v.Path(), Summary: fmt.Sprintf(format, args...)})
+}
+
+// at records where a value of the machine stands in the document.
+func (r *reader) at(place diag.Range, path string, args ...any) {
+	if !place.IsZero() {
+		r.places[fmt.Sprintf(path, args...)] = place
+	}
+}
+
+var podFields = map[string]class{"apiVersion": used, "kind": used, "metadata": used, "spec": used, "status": used}
+
+// read fills the machine. It returns false when the document is no pod at all.
+func (r *reader) read() bool {
+	if !r.isPod() {
+		r.pod.Consume()
+		return false
+	}
+	r.fields(r.pod, podFields)
+	r.metadata()
+	spec := r.pod.Get("spec")
+	if !spec.Exists() {
+		r.pod.Errorf(r.list, CodeContainers, "give it spec.containers", "the pod has no spec")
+	}
+	spec.Want(r.list, tree.Map)
+	r.fields(spec, specFields)
+	r.findContainer(spec)
+	r.identity(spec)
+	r.lifecycle(spec)
+	r.hardware()
+	r.env()
+	r.findVolumes(spec)
+	r.image()
+	r.devices()
+	r.flexDisks()
+	r.mounts()
+	r.hostAliases(spec)
+	r.injected()
+	r.sshKeys()
+	r.metaData()
+	r.userData()
+	r.network(spec)
+	r.pod.Get("status").Consume()
+	for _, e := range r.pod.Unread() {
+		r.add(diag.Warning, CodeUnread, e, "", "nothing reads %s, so what it says is lost", e.Value.Path())
+	}
+	return true
+}
+
+// controllers are kinds of objects that make pods from a template.
+var controllers = map[string]bool{"Deployment": true, "StatefulSet": true, "DaemonSet": true, "ReplicaSet": true,
+	"ReplicationController": true, "Job": true, "CronJob": true, "PodTemplate": true}
+
+func (r *reader) isPod() bool {
+	if r.pod.Kind() != tree.Map {
+		r.pod.Errorf(r.list, CodeNotPod, "", "a Kubernetes Pod should stand here")
+		return false
+	}
+	kind, version := r.pod.Get("kind"), r.pod.Get("apiVersion")
+	switch name := kind.Loose(r.list); {
+	case name == "Pod":
+	case controllers[name]:
+		kind.Errorf(r.list, CodeNotPod, "give the Pod that it makes, with a name of its own: the template as metadata and spec of a Pod",
+			"vmseed reads Pods, not the template of a %s", name)
+		return false
+	default:
+		r.pod.Errorf(r.list, CodeNotPod, "", "a Kubernetes Pod should stand here")
+		return false
+	}
+	if v := version.Loose(r.list); v == "" {
+		r.pod.Errorf(r.list, CodeNotPod, `add "apiVersion: v1"`, "the Pod has no apiVersion")
+	} else if v != "v1" {
+		version.Errorf(r.list, CodeNotPod, `write "v1"`, "Pods have the apiVersion v1")
+	}
+	return true
+}
+
+// resolve finds an object that v refers to by name. A missing one is an error at v, or a note when it is optional.
+func (r *reader) resolve(v tree.Value, kind, name string, optional bool) (kubeobject.Object, bool) {
+	if !kubeobject.ValidName(name) {
+		v.Errorf(r.list, CodeMissingObject, "", "%q cannot be the name of a %s", name, kind)
+		return kubeobject.Object{}, false
+	}
+	o, err := r.resolver.Resolve(r.ctx, kubeobject.Ref{Kind: kind, Namespace: r.m.Namespace, Name: name})
+	switch {
+	case err == nil:
+		return o, true
+	case optional && errors.Is(err, frontend.ErrNotFound):
+		r.note(v, CodeMissingObject, "%s %s/%s is not there; it is optional", kind, r.m.Namespace, name)
+	case errors.Is(err, frontend.ErrNotFound):
+		v.Errorf(r.list, CodeMissingObject, "add the object to the input, or correct the name", "%v", err)
+	default:
+		v.Errorf(r.list, CodeMissingObject, "", "%s %s/%s cannot be read: %v", kind, r.m.Namespace, name, err)
+	}
+	return kubeobject.Object{}, false
+}
+
+// missingKey reports that an object lacks a key, and names those it has.
+func (r *reader) missingKey(v tree.Value, o kubeobject.Object, key string, optional bool) {
+	if optional {
+		r.note(v, CodeMissingKey, "%s has no key %q; it is optional", o.Ref, key)
+		return
+	}
+	v.Errorf(r.list, CodeMissingKey, tree.Suggest(key, keysOf(o)), "%s has no key %q", o.Ref, key)
+}
+
+func keysOf(o kubeobject.Object) []string {
+	out := make([]string, 0, len(o.Data))
+	for _, it := range o.Data {
+		out = append(out, it.Key)
+	}
+	return out
+}
+
+// sourceKinds are the kinds that annotations name, in lower case.
+var sourceKinds = map[string]string{"configmap": kubeobject.ConfigMap, "secret": kubeobject.Secret}
+
+// source finds the object that an annotation names as kind/name, or kind/name/key when withKey is set.
+func (r *reader) source(a annotation, withKey bool) (o kubeobject.Object, key string, ok bool) {
+	parts := strings.Split(a.text, "/")
+	kind := sourceKinds[strings.ToLower(parts[0])]
+	form := "configmap/NAME or secret/NAME"
+	if withKey {
+		form += ", with /KEY behind it if need be"
+	}
+	if kind == "" || len(parts) != 2 && !(withKey && len(parts) == 3) || parts[len(parts)-1] == "" {
+		a.value.Errorf(r.list, CodeAnnotationValue, "write "+form, "%s does not name a ConfigMap or Secret", a.name)
+		return o, "", false
+	}
+	if len(parts) == 3 {
+		key = parts[2]
+	}
+	o, ok = r.resolve(a.value, kind, parts[1], false)
+	return o, key, ok
+}
