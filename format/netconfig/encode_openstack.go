@@ -215,7 +215,7 @@ func (s subnet) dataType(l *Link) string {
 	case s.v4:
 		return "ipv4"
 	case s.kind == dynamic:
-		return "ipv6_dhcpv6-stateful"
+		return "ipv6_dhcp" // see v1Type
 	case s.kind == dhcp6Stateless:
 		return "ipv6_dhcpv6-stateless"
 	case s.kind == slaac:

@@ -145,7 +145,8 @@ func (s subnet) v1Type() string {
 		if s.v4 {
 			return "dhcp4"
 		}
-		return "ipv6_dhcpv6-stateful"
+		// The newer word ipv6_dhcpv6-stateful switches DHCPv4 on in 22.4's sysconfig files and is lost by networkd.
+		return "dhcp6"
 	case dhcp6Stateless:
 		return "ipv6_dhcpv6-stateless"
 	case slaac:

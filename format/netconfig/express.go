@@ -1,8 +1,11 @@
 package netconfig
 
 import (
+	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/vmseed/vmseed/diag"
 )
@@ -49,7 +52,7 @@ type says struct {
 	why string
 	// when narrows a No or Partly down to some links; nil means all. It is not called for links without the field.
 	when func(c *Config, l *Link) bool
-	// severity defaults to a warning.
+	// severity defaults to a warning; a note is for guests that are rare.
 	severity diag.Severity
 }
 
@@ -86,11 +89,16 @@ func (e expression) in(f Format) says {
 	return e.eni
 }
 
-// Expresses says how well a form expresses each field of a link. Fields of the whole network begin with a capital.
+// Expresses says how well a form expresses each field of a link. Fields of the whole network begin with a capital. The
+// message of the diagnostic that Encode returns for a case in point says more.
 func Expresses(f Format) map[Field]Support {
 	out := map[Field]Support{}
 	for _, e := range table() {
-		out[e.field] = e.in(f).support
+		s := e.in(f)
+		out[e.field] = s.support
+		if s.support == No && s.when != nil {
+			out[e.field] = Partly // in some links
+		}
 	}
 	return out
 }
@@ -147,8 +155,7 @@ func addressRows() []expression {
 			partly("version 2 cannot tell stateless from stateful DHCPv6: the guest asks for an address as well",
 				func(_ *Config, l *Link) bool { return l.DHCP6 == Stateless }), fully(), no(noENI)},
 		{"slaac", func(_ *Config, l *Link) bool { return l.SLAAC }, fully(),
-			partly("guests without netplan bring a link up only if it has a fixed address or DHCP",
-				func(_ *Config, l *Link) bool { return len(l.Addresses) == 0 && !l.DHCP4 && l.DHCP6 == NoDHCP6 }), fully(), no(noENI)},
+			partly("guests with sysconfig files lose it, and others without netplan need a fixed address or DHCP beside it", nil), fully(), no(noENI)},
 		{"acceptRA", func(_ *Config, l *Link) bool { return l.AcceptRA != Default },
 			partly(schemaWarns, virtual),
 			partly("accept-ra of a bond, bridge or VLAN reaches only guests that render with netplan", virtual),
@@ -161,6 +168,7 @@ func routeRows() []expression {
 	offLink6 := func(_ *Config, l *Link) bool { return l.has(l.Gateway6) && !l.covers(l.Gateway6) }
 	const off = "no address covers the router: only netplan with cloud-init since 24.1 marks it as on the link"
 	const off2 = "no address covers the router: it is written as a route on the link, which only guests that render with netplan honour"
+	family := says{Partly, "guests with NetworkManager and cloud-init since 23.1 lose resolvers of a family that the link has no address of", nil, diag.Note}
 	return []expression{
 		{"gateway4", func(_ *Config, l *Link) bool { return l.Gateway4.IsValid() },
 			partly(off, offLink), partly(off2, offLink), partly(off, offLink), partly(off, offLink)},
@@ -169,20 +177,30 @@ func routeRows() []expression {
 		{"routes", func(_ *Config, l *Link) bool { return len(l.Routes) > 0 },
 			partly(needsStatic, noStatic), partly("guests without netplan need an address or DHCP on the link", noSubnet),
 			partly(needsStatic, noStatic), partly("cloud-init does not take routes from interfaces(5) text", nil)},
-		{"routes.metric", hasRoute(func(r Route) bool { return r.Metric != 0 }), fully(),
-			partly("cloud-init before 23.1 drops it unless the guest renders with netplan", nil), fully(),
+		{"routes.metric", hasRoute(func(r Route) bool { return r.Metric != 0 }),
+			partly("cloud-init before 23.1 drops it in guests with NetworkManager", nil),
+			partly("cloud-init before 23.1 drops it unless the guest renders with netplan", nil),
+			partly("cloud-init before 23.1 drops it in guests with NetworkManager", nil),
 			partly("cloud-init does not take routes from interfaces(5) text", nil)},
 		{"routes.onLink", hasRoute(func(r Route) bool { return r.OnLink }), no(noWords), partly(netplanOnly, nil), no(noWords),
 			partly("cloud-init does not take routes from interfaces(5) text", nil)},
 		{"dns.servers", func(_ *Config, l *Link) bool { return len(l.DNS.Servers) > 0 },
 			partly(needsStatic, noStatic), fully(),
 			partlyOrNot(emptyLink, needsStatic), partlyOrNot(emptyLink, needsStatic)},
+		{"dns.family", otherFamily, family, family, family, family},
 		{"dns.search", func(_ *Config, l *Link) bool { return len(l.DNS.Search) > 0 },
 			partly(needsStatic, noStatic),
 			partly("guests without netplan drop a search list that has no resolvers beside it",
 				func(_ *Config, l *Link) bool { return len(l.DNS.Servers) == 0 }),
 			partlyOrNot(emptyLink, needsStatic), partlyOrNot(emptyLink, needsStatic)},
 	}
+}
+
+// otherFamily reports resolvers of a family that the link has no address of.
+func otherFamily(c *Config, l *Link) bool {
+	return !noSubnet(c, l) && slices.ContainsFunc(c.dnsOf(l).Servers, func(a netip.Addr) bool {
+		return !l.has(a) && (a.Is4() && !l.DHCP4 || a.Is6() && !l.uses6())
+	})
 }
 
 // partlyOrNot is for forms in which a link without addresses has no place for a value, and one without fixed
@@ -202,10 +220,11 @@ func dhcpRows() []expression {
 			{"dhcp6Overrides." + name, func(_ *Config, l *Link) bool { return set(l.DHCP6Overrides) }, v1, v2, data, no(noENI)},
 		}
 	}
-	const lost = "guests that render with netplan do not honour it"
+	const lost = "only guests with interfaces(5), or with sysconfig files of cloud-init before 23.1, honour it"
+	const lost2 = "guests with NetworkManager, or with sysconfig files of cloud-init since 23.1, lose it"
 	const netd = "only guests that render with netplan or networkd honour it"
 	return slices.Concat(
-		row("routeMetric", func(o DHCPOverrides) bool { return o.RouteMetric != 0 }, partly(lost, nil), fully(), partly(lost, nil)),
+		row("routeMetric", func(o DHCPOverrides) bool { return o.RouteMetric != 0 }, partly(lost, nil), partly(lost2, nil), partly(lost, nil)),
 		row("useDNS", func(o DHCPOverrides) bool { return o.UseDNS != Default }, no(noWords), partly(netd, nil), no(noWords)),
 		row("useRoutes", func(o DHCPOverrides) bool { return o.UseRoutes != Default }, no(noWords), partly(netd, nil), no(noWords)),
 	)
@@ -216,18 +235,22 @@ func kindRows() []expression {
 		return func(_ *Config, l *Link) bool { return l.Kind == k }
 	}
 	const nameless = "guests without netplan do not find members that have no interface name"
+	const words = "some are lost in NetworkManager's files of cloud-init before 23.1, and those of two words in sysconfig files"
+	rare := says{Partly, "guests that render with networkd themselves, without netplan, get no such link", nil, diag.Note}
 	return []expression{
-		{"bond", has(Bond), fully(), partly(nameless, namelessMembers), fully(), refuse(noENI)},
+		{"bond", has(Bond), rare, rare, rare, refuse(noENI)},
 		{"bond.mode", func(_ *Config, l *Link) bool { return l.Bond != nil && l.Bond.Mode != "" }, fully(), fully(),
 			partly("cloud-init before 23.1 loses it when the guest renders with NetworkManager", nil), no(noENI)},
 		{"bond.params", func(_ *Config, l *Link) bool { return l.Bond != nil && len(l.Bond.Params) > 0 },
-			partly("parameters of two words are lost when the guest renders sysconfig files", longParams),
-			partly("some parameters are unknown to cloud-init: guests without netplan fail on the whole network", netplanParams),
-			partly("parameters of two words are lost when the guest renders sysconfig files", longParams), no(noENI)},
-		{"bridge", has(Bridge), fully(), partly(nameless, namelessMembers), refuse("network_data.json has no bridges in the guest"), refuse(noENI)},
+			partly(words, nil), partly("guests without netplan fail on the whole network at some of them, "+
+				"and those with NetworkManager lose those of two words", unportableParams), partly(words, nil), no(noENI)},
+		{"bridge", has(Bridge), rare, rare, refuse("network_data.json has no bridges in the guest"), refuse(noENI)},
 		{"bridge.params", func(_ *Config, l *Link) bool { return l.Bridge != nil && len(l.Bridge.Params) > 0 },
-			fully(), partly("settings per port reach only guests that render with netplan", portParams), no(noWords), no(noENI)},
-		{"vlan", has(VLAN), fully(), partly(nameless, namelessMembers), fully(), refuse(noENI)},
+			partly("guests with sysconfig files or NetworkManager take stp and priority only", moreThanSTP),
+			partly("guests with sysconfig files or NetworkManager take stp and priority only, and settings per port reach netplan alone", moreThanSTP),
+			no(noWords), no(noENI)},
+		{"vlan", has(VLAN), rare, rare, rare, refuse(noENI)},
+		{"members", func(_ *Config, l *Link) bool { return len(l.members()) > 0 }, fully(), partly(nameless, namelessMembers), fully(), no(noENI)},
 	}
 }
 
@@ -249,26 +272,23 @@ func namelessMembers(c *Config, l *Link) bool {
 	})
 }
 
-func longParams(_ *Config, l *Link) bool {
+// unportableParams reports parameters that version 2 carries to guests with netplan only.
+func unportableParams(_ *Config, l *Link) bool {
 	for name := range l.Bond.Params {
-		if slices.Contains([]byte(bondParams[name].v1), '_') {
+		if p := bondParams[name]; !p.everywhere || strings.Contains(p.v1, "_") {
 			return true
 		}
 	}
 	return false
 }
 
-func netplanParams(_ *Config, l *Link) bool {
-	for name := range l.Bond.Params {
-		if !bondParams[name].everywhere {
+func moreThanSTP(_ *Config, l *Link) bool {
+	for name := range l.Bridge.Params {
+		if name != "stp" && name != "priority" {
 			return true
 		}
 	}
 	return false
-}
-
-func portParams(_ *Config, l *Link) bool {
-	return l.Bridge.Params["path-cost"] != "" || l.Bridge.Params["port-priority"] != ""
 }
 
 // unnameable reports that network_data.json gives the link another name than the wanted one.
@@ -342,7 +362,7 @@ func loss(c *Config, l *Link, e expression, s says, f Format) diag.List {
 	if s.support == No {
 		code, remedy = CodeInexpressible, fmt.Sprintf("leave it out or use another form than %s", f)
 	}
-	d := about(l, max(s.severity, diag.Warning), code, string(e.field), remedy, "%s", s.why)
+	d := about(l, cmp.Or(s.severity, diag.Warning), code, string(e.field), remedy, "%s", s.why)
 	if e.whole() {
 		d.Field = string(e.field)
 	}

@@ -101,6 +101,7 @@ func models() []model {
 		{"vlan-on-bond", Config{Links: []Link{nic("0", nil), nic("1", nil),
 			{ID: "b", Kind: Bond, Name: "bond0", Bond: &BondSpec{Links: []string{"nic0", "nic1"}, Mode: "balance-rr"}},
 			{ID: "v", Kind: VLAN, Name: "bond0.7", VLAN: &VLANSpec{Parent: "b", ID: 7}, DHCP4: true}}}},
+		{"unnamed", one(func(l *Link) { l.Name = ""; static4(l) })},
 		{"rename", one(func(l *Link) { l.Name = "uplink0"; static4(l) })},
 	}
 }

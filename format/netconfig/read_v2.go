@@ -71,9 +71,9 @@ func (r *reader) v2Section(n *yaml.Node, kind Kind) {
 // v2Finish settles what depends on several keys of a link.
 func (r *reader) v2Finish(l *Link, e entry) {
 	matched := lookup(e.value, "match")
-	if l.Kind == Physical && matched == nil {
+	if l.Kind != Physical || matched == nil {
 		l.Name = e.key
-		if lookup(e.value, "set-name") != nil {
+		if l.Kind == Physical && lookup(e.value, "set-name") != nil {
 			r.trap(e.node, diag.Warning, CodeGuestLoses, "add match with macaddress", "set-name without match renames nothing")
 		}
 	}
