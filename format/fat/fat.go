@@ -29,8 +29,9 @@ const (
 	MaxDepth = 64
 	// MaxEntries is the largest number of files and directories in a volume, for writing and for reading.
 	MaxEntries = 1 << 20
-	// MaxName is the largest length of a name in bytes that can be written.
-	MaxName = 255
+	// MaxName is the largest length of a name in bytes that can be written. It is that of format/iso9660, a little
+	// below the 255 units that FAT could hold.
+	MaxName = 253
 	// MaxLabel is the largest length of a volume label in bytes.
 	MaxLabel = 11
 )

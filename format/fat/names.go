@@ -38,7 +38,7 @@ func nameFault(name string) string {
 	case name == "." || name == "..":
 		return "path component " + strconv.Quote(name)
 	case len(name) > MaxName:
-		return "a path component is longer than 255 bytes"
+		return "a path component is longer than 253 bytes"
 	case name[len(name)-1] == '.' || name[len(name)-1] == ' ':
 		return "a path component ends in a dot or a space, which Windows drops"
 	}

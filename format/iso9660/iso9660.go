@@ -35,8 +35,9 @@ const (
 	MaxDepth = 64
 	// MaxEntries is the largest number of files and directories in a volume, for writing and for reading.
 	MaxEntries = 1 << 20
-	// MaxName is the largest length of a name in bytes that can be written.
-	MaxName = 255
+	// MaxName is the largest length of a name in bytes that can be written. Rock Ridge could hold longer ones, but
+	// Linux cuts them.
+	MaxName = 253
 	// MaxLabel is the largest length of a volume label in bytes.
 	MaxLabel = 32
 	// MaxFileSize is the size in bytes of the largest file that can be written.

@@ -50,9 +50,9 @@ func TestRefused(t *testing.T) {
 		{"trailing space", "file ", ErrName},
 		{"only spaces", "   ", ErrName},
 		{"three dots", "...", ErrName},
-		{"256 bytes", strings.Repeat("n", 256), ErrName},
-		{"256 bytes of directory", strings.Repeat("n", 256) + "/f", ErrName},
-		{"256 bytes of 128 characters", strings.Repeat("ü", 128), ErrName},
+		{"254 bytes", strings.Repeat("n", 254), ErrName},
+		{"254 bytes of directory", strings.Repeat("n", 254) + "/f", ErrName},
+		{"254 bytes of 127 characters", strings.Repeat("ü", 127), ErrName},
 		{"bad UTF-8", "a\xff", ErrName},
 		{"surrogate in UTF-8", "a\xed\xa0\x80", ErrName},
 		{"overlong slash", "a\xc0\xafb", ErrName},
@@ -105,7 +105,7 @@ func TestTwins(t *testing.T) {
 func TestTaken(t *testing.T) {
 	var files []File
 	for _, path := range []string{
-		strings.Repeat("n", 255), strings.Repeat("ü", 127), strings.Repeat("d/", MaxDepth-1) + "f",
+		strings.Repeat("n", 253), strings.Repeat("ü", 126), strings.Repeat("d/", MaxDepth-1) + "f",
 		"$(reboot)", "`id`", "a,b=c", "it's", "-rf", "~", "#x", "%00", "&", "{}", "[a]", "!", "@", "^", "+",
 		"con", "aux.conf", "\u202egpj.exe", "é", "e\u0301", "\ufeffbom", "a b", " leading", ".x", "..x", "x..y",
 	} {
