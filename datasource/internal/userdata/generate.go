@@ -257,14 +257,21 @@ func (g *generator) files(mounts bool) {
 // see what is a secret of another kind in an error message.
 func (g *generator) file(f machine.File, at diag.Range) cloudconfig.Mapping {
 	e := pairs(pair("path", f.Path))
-	switch {
-	case f.Mode != 0:
-		e = append(e, pair("permissions", fmt.Sprintf("%04o", f.Mode.Bits())))
-	default:
-		e = append(e, pair("permissions", "0644"))
-	}
+	e = append(e, pair("permissions", permissions(f.Mode)))
 	e = append(e, pairs(pair("owner", f.Owner), pair("append", f.Append), pair("defer", f.Defer))...)
 	return append(e, pair("encoding", "b64"), pair("content", base64.StdEncoding.EncodeToString([]byte(f.Content.Reveal()))))
+}
+
+// permissions writes a mode. cloud-init passes over a mode of 0 and leaves the file readable for all, so 0000 is written
+// with the type bit of a regular file, which chmod ignores (util.chmod in cloudinit/util.py, 22.4 to 26.2).
+func permissions(m machine.Mode) string {
+	switch {
+	case m == 0:
+		return "0644"
+	case m.Bits() == 0:
+		return "0100000"
+	}
+	return fmt.Sprintf("%04o", m.Bits())
 }
 
 // environment returns lines NAME=value that sh and systemd's EnvironmentFile read alike.

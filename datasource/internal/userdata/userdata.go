@@ -342,6 +342,9 @@ func (c *composer) multipart(layers []machine.Layer, generated cloudconfig.Mappi
 	return secret.FromBytes(out)
 }
 
+// rewritten are the header fields of a part that the builder writes itself, with the same meaning.
+var rewritten = []string{"content-type", "content-transfer-encoding", "content-disposition", "mime-version", "merge-type"}
+
 // part turns a layer into parts: a MIME message into those that it has, anything else into one.
 func (c *composer) part(x machine.Layer) []mimepart.Part {
 	data := []byte(x.Data.Reveal())
@@ -352,6 +355,9 @@ func (c *composer) part(x machine.Layer) []mimepart.Part {
 	case kind == cloudconfig.MIME:
 		inner, l := mimepart.Parse(x.Origin, data)
 		c.list = append(c.list, l...)
+		for i := range inner {
+			inner[i].Header = slices.DeleteFunc(inner[i].Header, func(f mimepart.Field) bool { return slices.Contains(rewritten, strings.ToLower(f.Name)) })
+		}
 		return inner
 	case kind == cloudconfig.Gzip:
 		return []mimepart.Part{{ContentType: "application/gzip", Data: data}}
