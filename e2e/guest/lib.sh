@@ -57,15 +57,19 @@ sources() {
 			END { for (k in line) print "deb " signed line[k] " main" }' | sort
 }
 
+# check_sources FILE: stop when sources() has found nothing.
+check_sources() {
+	grep -q " $suite main" "$1" && return 0
+	say "apt knows no Debian mirror here: this needs a Debian host after apt-get update"
+	exit 3
+}
+
 # private_apt DIR: an apt that sees no installed package, touches no index of
 # the host and runs none of its hooks, but keeps its proxies. Sets APT_CONFIG.
 private_apt() {
 	mkdir -p "$1/state/lists/partial" "$1/cache/archives/partial"
 	sources >"$1/sources.list"
-	if ! grep -q " $suite main" "$1/sources.list"; then
-		say "apt knows no Debian mirror here: this needs a Debian host after apt-get update"
-		exit 3
-	fi
+	check_sources "$1/sources.list"
 	{
 		apt-config dump Acquire | grep '::' || true
 		cat <<-END
@@ -87,7 +91,12 @@ private_apt() {
 	export APT_CONFIG
 }
 
-# open_work DIR: take the lock of the cache and make a work directory beside the
+# clean_work: a script that makes files of other owners replaces it.
+clean_work() {
+	rm -rf "$work"
+}
+
+# open_work DIR NAME: take the lock of the cache and make a work directory beside the
 # results, so that a result appears by one rename. Sets work.
 open_work() {
 	mkdir -p "$1"
@@ -99,6 +108,6 @@ open_work() {
 	# The lock is ours, so whatever lies here was left by a build that was killed.
 	rm -rf "$1/.work-$2".*
 	work=$(mktemp -d "$1/.work-$2.XXXXXX")
-	trap 'rm -rf "$work"' EXIT
+	trap clean_work EXIT
 	trap 'exit 130' HUP INT TERM
 }
