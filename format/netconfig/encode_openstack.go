@@ -22,14 +22,15 @@ type dataLink struct {
 	MAC  string `json:"ethernet_mac_address,omitempty"`
 	MTU  int    `json:"mtu,omitempty"`
 	// Name is cloud-init's; nova leaves the name to the guest.
-	Name      string   `json:"name,omitempty"`
-	BondLinks []string `json:"bond_links,omitempty"`
-	BondMode  string   `json:"bond_mode,omitempty"`
-	VLANLink  string   `json:"vlan_link,omitempty"`
-	// VLANID and VLANMAC are pointers since cloud-init demands both keys, tag 0 and unknown MACs included.
-	VLANID  *int             `json:"vlan_id,omitempty"`
-	VLANMAC *json.RawMessage `json:"vlan_mac_address,omitempty"`
-	params  []dataParam
+	Name string `json:"name,omitempty"`
+	// BondLinks, VLANID and VLANMAC are pointers since cloud-init demands their keys, even for no member, tag 0 and an
+	// unknown MAC.
+	BondLinks *[]string        `json:"bond_links,omitempty"`
+	BondMode  string           `json:"bond_mode,omitempty"`
+	VLANLink  string           `json:"vlan_link,omitempty"`
+	VLANID    *int             `json:"vlan_id,omitempty"`
+	VLANMAC   *json.RawMessage `json:"vlan_mac_address,omitempty"`
+	params    []dataParam
 }
 
 // dataParam is a bond parameter, written behind the other keys of its link.
@@ -140,7 +141,8 @@ func (c *Config) dataLink(l *Link) dataLink {
 	case Physical:
 		d.Type, d.Name = "phy", l.Name
 	case Bond:
-		d.Type, d.BondLinks, d.BondMode = "bond", l.Bond.Links, l.Bond.Mode
+		members := append([]string{}, l.Bond.Links...)
+		d.Type, d.BondLinks, d.BondMode = "bond", &members, l.Bond.Mode
 		names := map[string]string{}
 		for _, id := range l.Bond.Links {
 			names[id] = orElse(c.Link(id).GuestName(), id)

@@ -293,7 +293,7 @@ func moreThanSTP(_ *Config, l *Link) bool {
 
 // unnameable reports that network_data.json gives the link another name than the wanted one.
 func unnameable(c *Config, l *Link) bool {
-	return l.Kind != Physical && l.Name != openStackName(c, l)
+	return (l.Kind == Bond || l.Kind == VLAN) && l.Name != openStackName(c, l)
 }
 
 // openStackName is the name that cloud-init gives a virtual link of network_data.json, or "" when it depends on the

@@ -131,8 +131,7 @@ func (r *reader) dataNetwork(n *yaml.Node) {
 	link := lookup(n, "link")
 	l := r.config.Link(r.text(link, "link"))
 	if l == nil {
-		r.trap(link, diag.Error, CodeGuestLoses, "name the id of a link", "there is no such link: cloud-init drops the network without a word")
-		r.list.Errorf(CodeReference, r.at(link), "name the id of a link", "there is no link %q", link.Value)
+		r.fail(link, CodeReference, "name the id of a link", "there is no such link: cloud-init drops the network without a word")
 		return
 	}
 	fixed := false

@@ -1,0 +1,83 @@
+package netconfig
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vmseed/vmseed/diag"
+)
+
+// FuzzParse holds reader and encoders to each other: a document that is read without an error, and written in its own
+// form without a word of loss, is the same network when it is read again, and the same bytes when written again.
+func FuzzParse(f *testing.F) {
+	for _, c := range lintCases() {
+		f.Add([]byte(c.doc))
+	}
+	files, err := filepath.Glob("testdata/encode/*/*")
+	if err != nil || len(files) == 0 {
+		f.Fatalf("no golden files: %v", err)
+	}
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		data, _, _ = bytes.Cut(data, []byte("## "))
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, form, list := Parse("f", data)
+		lint := Lint("f", data, Release{})
+		for _, d := range append(slices.Clone(list), lint...) {
+			if d.Severity == 0 || d.Code == 0 || d.Summary == "" {
+				t.Fatalf("half a diagnostic: %+v", d)
+			}
+		}
+		if out, list := ConvertForOpenStack("f", data); out == nil && !list.HasErrors() {
+			t.Fatal("not converted, and no reason given")
+		}
+		if list.HasErrors() {
+			return
+		}
+		if form != Detect(data) {
+			t.Fatalf("read as %q, detected as %q", form, Detect(data))
+		}
+		if form == Disabled {
+			form = V1
+		}
+		for _, other := range Formats() {
+			fixedPoint(t, c, other, other == form)
+		}
+	})
+}
+
+// fixedPoint writes a network in a form and reads it back. own says that the network came from that form, which then
+// must keep all of it unless it says otherwise.
+func fixedPoint(t *testing.T, c Config, form Format, own bool) {
+	first, list := Encode(form, c)
+	if list.HasErrors() || form == ENI {
+		return
+	}
+	again, _, reread := Parse("f", first)
+	if reread.HasErrors() {
+		t.Fatalf("what was written as %s cannot be read: %v\n%s", form, reread, first)
+	}
+	lost := slices.ContainsFunc(list, func(d diag.Diagnostic) bool { return d.Code == CodeInexpressible })
+	if own && !lost {
+		if diff := cmp.Diff(canonical(c), canonical(again), compareConfigs); diff != "" {
+			t.Fatalf("not the same network in %s (-read +reread):\n%s\n%s", form, diff, first)
+		}
+	}
+	second, list := Encode(form, again)
+	if list.HasErrors() {
+		t.Fatalf("what was read from %s cannot be written again: %v\n%s", form, list, first)
+	}
+	if own && !lost && !bytes.Equal(first, second) {
+		t.Fatalf("not the same bytes in %s:\n%s\n%s", form, first, second)
+	}
+}
