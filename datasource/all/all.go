@@ -2,9 +2,18 @@
 package all
 
 import (
+	"slices"
+
 	"github.com/vmseed/vmseed/datasource"
 	"github.com/vmseed/vmseed/datasource/configdrive"
+	"github.com/vmseed/vmseed/datasource/internal/metadata"
+	"github.com/vmseed/vmseed/datasource/internal/network"
+	"github.com/vmseed/vmseed/datasource/internal/userdata"
 	"github.com/vmseed/vmseed/datasource/nocloud"
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/cloudconfig"
+	"github.com/vmseed/vmseed/format/mimepart"
+	"github.com/vmseed/vmseed/format/netconfig"
 )
 
 // DataSources returns the data sources, the default one first.
@@ -13,4 +22,10 @@ func DataSources() []datasource.DataSource {
 		nocloud.New(),
 		configdrive.New(),
 	}
+}
+
+// Codes explains the diagnostics of the data sources and of the formats that they write.
+func Codes() []diag.Explanation {
+	return slices.Concat(cloudconfig.Codes(), netconfig.Codes(), mimepart.Codes(),
+		userdata.Codes(), metadata.Codes(), network.Codes(), configdrive.Codes())
 }

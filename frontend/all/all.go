@@ -1,0 +1,28 @@
+// Package all lists every front end that vmseed has.
+package all
+
+import (
+	"slices"
+
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/kubeobject"
+	"github.com/vmseed/vmseed/format/tree"
+	"github.com/vmseed/vmseed/frontend"
+	"github.com/vmseed/vmseed/frontend/cniresult"
+	"github.com/vmseed/vmseed/frontend/native"
+	"github.com/vmseed/vmseed/frontend/virtlet"
+	"github.com/vmseed/vmseed/internal/bounded"
+)
+
+// Frontends returns the front ends.
+func Frontends() []frontend.Frontend {
+	return []frontend.Frontend{
+		native.New(),
+		virtlet.Frontend{},
+	}
+}
+
+// Codes explains the diagnostics of the front ends and of the readers below them.
+func Codes() []diag.Explanation {
+	return slices.Concat(bounded.Codes(), tree.Codes(), kubeobject.Codes(), native.Codes(), virtlet.Codes(), cniresult.Codes())
+}

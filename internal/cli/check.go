@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vmseed/vmseed"
+	"github.com/vmseed/vmseed/diag"
+)
+
+func (a *app) check() *cobra.Command {
+	var in inputFlags
+	var strict bool
+	cmd := &cobra.Command{
+		Use: "check FILE...", Short: "Say what is wrong with definitions, or would be lost",
+		Long: `Check reads definitions and plain cloud-init files, renders them and prints all
+diagnostics. It writes nothing. With --guest it also says what that release of
+cloud-init would reject, ignore or crash on.`,
+		Example: `  vmseed check pod.yaml objects.yaml
+  vmseed check --guest debian-12 --user-data user-data`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, l, err := a.seeds(cmd.Context(), &in, args)
+			if err != nil {
+				return errors.Join(err, a.report(l, true))
+			}
+			if err := a.failed(l, true); err != nil {
+				return err
+			}
+			if strict && l.Max() >= diag.Warning {
+				return silent(exitInput)
+			}
+			return nil
+		},
+	}
+	in.register(cmd)
+	cmd.Flags().BoolVar(&strict, "strict", false, "fail on warnings as well")
+	cmd.Flags().StringVar(&in.guest, "guest", "", "the release that reads the seed, such as debian-12, ubuntu-24.04 or cloud-init=22.4")
+	return cmd
+}
+
+func (a *app) explain() *cobra.Command {
+	return &cobra.Command{
+		Use: "explain CODE", Short: "Say what a diagnostic means and how to mend it", Example: "  vmseed explain VS1205",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("explain takes one code, such as VS1205")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			number, err := strconv.Atoi(strings.TrimPrefix(strings.ToUpper(args[0]), "VS"))
+			if err != nil {
+				return usagef("%q is no code; codes look like VS1205", args[0])
+			}
+			for _, e := range explanations() {
+				if e.Code == diag.Code(number) {
+					_, err := fmt.Fprintf(a.Out, "%s: %s\n\n%s\n", e.Code, e.Title, wrap(e.Text, 80))
+					return err
+				}
+			}
+			return usagef("there is no diagnostic %s", diag.Code(number))
+		},
+	}
+}
+
+// wrap breaks text into lines of at most width characters at its spaces.
+func wrap(text string, width int) string {
+	var out []string
+	for _, paragraph := range strings.Split(text, "\n") {
+		line := ""
+		for _, word := range strings.Fields(paragraph) {
+			if line != "" && len(line)+1+len(word) > width {
+				out = append(out, line)
+				line = ""
+			}
+			if line != "" {
+				line += " "
+			}
+			line += word
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n")
+}
+
+func (a *app) convert() *cobra.Command {
+	var in inputFlags
+	var to string
+	cmd := &cobra.Command{
+		Use: "convert FILE... --to FORM", Short: "Write the same machine in another form",
+		Long: "Convert prints the machine in another form on standard output. The output holds the machine's secrets.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			writers := vmseed.Writers(a.engine.Frontends)
+			i := slices.IndexFunc(writers, func(w vmseed.NamedWriter) bool { return w.Name() == to })
+			if i < 0 {
+				return usagef("--to takes %s, not %q", strings.Join(names(writers), ", "), to)
+			}
+			inputs, err := a.read(&in, args)
+			if err != nil {
+				return err
+			}
+			machines, l := a.engine.Load(cmd.Context(), inputs, vmseed.LoadOptions{})
+			if machines, err = pick(machines, in.name); err != nil {
+				return err
+			}
+			var out []string
+			for _, m := range machines {
+				text, problems := writers[i].Write(m)
+				l = append(l, problems...)
+				out = append(out, string(text))
+			}
+			if err := a.failed(l, false); err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(a.Out, strings.Join(out, "---\n"))
+			return err
+		},
+	}
+	in.register(cmd)
+	cmd.Flags().StringVar(&to, "to", "native", "the form to write")
+	return cmd
+}

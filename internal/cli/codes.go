@@ -1,0 +1,16 @@
+package cli
+
+import (
+	"slices"
+
+	"github.com/vmseed/vmseed"
+	datasources "github.com/vmseed/vmseed/datasource/all"
+	"github.com/vmseed/vmseed/diag"
+	frontends "github.com/vmseed/vmseed/frontend/all"
+	"github.com/vmseed/vmseed/machine"
+)
+
+// explanations returns what every package has to say about its diagnostics.
+func explanations() []diag.Explanation {
+	return slices.Concat(vmseed.Codes(), machine.Codes(), frontends.Codes(), datasources.Codes())
+}

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/vmseed/vmseed/seed"
+)
+
+func (a *app) diff() *cobra.Command {
+	var in inputFlags
+	cmd := &cobra.Command{
+		Use: "diff OLD NEW", Short: "Say what changes for the guest, and whether its first boot runs again",
+		Long: `Diff compares two seeds or definitions file by file.
+
+Exit status: 0 the guest reads the same, 1 something differs, 2 or more trouble.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usagef("diff takes two seeds or definitions, OLD and NEW")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var pair [2]seed.Seed
+			for i, arg := range args {
+				seeds, l, err := a.open(cmd.Context(), &in, []string{arg})
+				if err != nil {
+					return errors.Join(atLeastUsage(err), a.report(l, false))
+				}
+				if err := a.failed(l, false); err != nil {
+					return &exitError{exitUsage, nil}
+				}
+				if len(seeds) != 1 {
+					return usagef("%s holds %d machines; pick one with --name", arg, len(seeds))
+				}
+				pair[i] = seeds[0]
+			}
+			if a.compare(pair[0], pair[1]) {
+				return nil
+			}
+			return silent(1)
+		},
+	}
+	in.register(cmd)
+	return cmd
+}
+
+// atLeastUsage keeps status 1 for "something differs".
+func atLeastUsage(err error) error {
+	if statusOf(err) == exitInput {
+		return &exitError{exitUsage, err}
+	}
+	return err
+}
+
+// compare prints the differences and reports whether there are none.
+func (a *app) compare(before, after seed.Seed) bool {
+	same := true
+	say := func(format string, args ...any) {
+		same = false
+		fmt.Fprintf(a.Out, format+"\n", args...)
+	}
+	old, now := files(before), files(after)
+	for _, path := range keys(old, now) {
+		was, had := old[path]
+		is, has := now[path]
+		switch {
+		case !had:
+			say("added    %s (%d bytes)", path, len(is))
+		case !has:
+			say("removed  %s (%d bytes)", path, len(was))
+		case was != is:
+			say("changed  %s", path)
+			for _, line := range lineDiff(was, is) {
+				fmt.Fprintln(a.Out, "    "+line)
+			}
+		}
+	}
+	if before.DataSource != after.DataSource {
+		say("the data source changes from %s to %s", before.DataSource, after.DataSource)
+	}
+	switch first, second := instanceID(before), instanceID(after); {
+	case first != second:
+		say("first boot runs again: the instance id changes from %s to %s", first, second)
+	case !same:
+		fmt.Fprintf(a.Out, "first boot does not run again: the instance id stays %s; --instance-revision makes it run\n", first)
+	}
+	return same
+}
+
+func files(s seed.Seed) map[string]string {
+	out := map[string]string{}
+	for _, v := range s.Volumes {
+		for _, f := range v.Files {
+			path := f.Path
+			if v.Name != "" {
+				path = v.Name + ":" + path
+			}
+			out[path] = f.Content.Reveal()
+		}
+	}
+	return out
+}
+
+func keys(maps ...map[string]string) []string {
+	var out []string
+	for _, m := range maps {
+		for k := range m {
+			out = append(out, k)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// instanceID reads the instance id out of a seed's meta-data, as the guest will.
+func instanceID(s seed.Seed) string {
+	for path, key := range map[string]string{"meta-data": "instance-id", "openstack/latest/meta_data.json": "uuid"} {
+		text, ok := files(s)[path]
+		if !ok {
+			continue
+		}
+		var meta map[string]any
+		if json.Unmarshal([]byte(text), &meta) != nil && yaml.Unmarshal([]byte(text), &meta) != nil {
+			return ""
+		}
+		return fmt.Sprint(meta[key])
+	}
+	return s.Identity.InstanceID
+}
+
+// lineDiff shows removed and added lines by their longest common subsequence. Texts that are large or binary are only
+// counted.
+func lineDiff(was, is string) []string {
+	if !printable(was) || !printable(is) || len(was)+len(is) > 200_000 {
+		return []string{fmt.Sprintf("%d bytes become %d bytes", len(was), len(is))}
+	}
+	a, b := strings.Split(was, "\n"), strings.Split(is, "\n")
+	if len(a)*len(b) > 4_000_000 {
+		return []string{fmt.Sprintf("%d lines become %d lines", len(a), len(b))}
+	}
+	common := make([][]int, len(a)+1)
+	for i := range common {
+		common[i] = make([]int, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i] == b[j] {
+				common[i][j] = common[i+1][j+1] + 1
+			} else {
+				common[i][j] = max(common[i+1][j], common[i][j+1])
+			}
+		}
+	}
+	var out []string
+	for i, j := 0, 0; i < len(a) || j < len(b); {
+		switch {
+		case i < len(a) && j < len(b) && a[i] == b[j]:
+			i, j = i+1, j+1
+		case j == len(b) || i < len(a) && common[i+1][j] >= common[i][j+1]:
+			out = append(out, "- "+a[i])
+			i++
+		default:
+			out = append(out, "+ "+b[j])
+			j++
+		}
+	}
+	return out
+}

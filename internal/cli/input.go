@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vmseed/vmseed"
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/frontend"
+	"github.com/vmseed/vmseed/frontend/cniresult"
+	"github.com/vmseed/vmseed/internal/bounded"
+	"github.com/vmseed/vmseed/machine"
+)
+
+// maxInput is the size of the largest file that is read as a definition. The front ends have budgets of their own.
+const maxInput = 64 << 20
+
+// inputFlags are the flags of every subcommand that reads definitions.
+type inputFlags struct {
+	files                                         []string
+	name, cniResult                               string
+	userData, metaData, networkConfig, vendorData string
+	dsmode, hostname                              string
+	dataSource, ignitionPlatform, guest           string
+	revision                                      int
+	noMultipart                                   bool
+	featureGates                                  []string
+}
+
+func (in *inputFlags) register(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringArrayVarP(&in.files, "file", "f", nil, "definition to read, as well as FILE (repeatable; - is standard input)")
+	f.StringVar(&in.name, "name", "", "pick one machine of several: [NAMESPACE/]NAME")
+	f.StringVar(&in.userData, "user-data", "", "plain user-data instead of a definition")
+	f.StringVar(&in.metaData, "meta-data", "", "plain meta-data")
+	f.StringVar(&in.networkConfig, "network-config", "", "plain network document")
+	f.StringVar(&in.vendorData, "vendor-data", "", "plain vendor-data")
+	f.StringVar(&in.dsmode, "dsmode", "", "cloud-init's dsmode: local, net or disabled")
+	f.StringVar(&in.hostname, "hostname", "", "host name for plain files")
+	f.StringVar(&in.dataSource, "datasource", "", "data source: nocloud or configdrive (default: what the definition asks for, else nocloud)")
+	f.StringVar(&in.cniResult, "cni-result", "", "JSON result of CNI plugins that the machine's network is taken from")
+	f.IntVar(&in.revision, "instance-revision", 0, "run first boot again: a new number makes a new instance id")
+	f.BoolVar(&in.noMultipart, "no-multipart", false, "never send a MIME multipart message, for guests that cannot read one")
+	f.StringSliceVar(&in.featureGates, "feature-gates", nil, "KubeVirt feature gates")
+}
+
+// read returns the files of the command line with their roles.
+func (a *app) read(in *inputFlags, args []string) ([]vmseed.Input, error) {
+	var out []vmseed.Input
+	add := func(file string, role frontend.Role) error {
+		if file == "" {
+			return nil
+		}
+		data, err := a.readFile(file)
+		if err != nil {
+			return err
+		}
+		name := file
+		if file == "-" {
+			name = "<stdin>"
+		}
+		out = append(out, vmseed.Input{File: name, Role: role, Data: data})
+		return nil
+	}
+	var errs []error
+	for _, file := range append(args, in.files...) {
+		errs = append(errs, add(file, frontend.Definition))
+	}
+	errs = append(errs, add(in.userData, frontend.UserData), add(in.metaData, frontend.MetaData),
+		add(in.vendorData, frontend.VendorData), add(in.networkConfig, frontend.NetworkConfig))
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if len(out) == 0 {
+		return nil, usagef("name at least one FILE, or plain files with --user-data and the like")
+	}
+	return out, nil
+}
+
+func (a *app) readFile(file string) ([]byte, error) {
+	if file == "-" {
+		data, err := bounded.ReadAll(a.In, maxInput)
+		if err != nil {
+			return nil, fmt.Errorf("<stdin>: %w", err)
+		}
+		return data, nil
+	}
+	data, err := bounded.ReadFile(file, maxInput)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, usagef("%w", err)
+	case errors.Is(err, bounded.ErrTooLarge):
+		return nil, &exitError{exitInput, err}
+	}
+	return data, err
+}
+
+// load reads, picks and places the machines of the command line.
+func (a *app) load(ctx context.Context, in *inputFlags, args []string) ([]machine.Machine, diag.List, error) {
+	inputs, err := a.read(in, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	facts, l, err := a.facts(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	machines, problems := a.engine.Load(ctx, inputs, vmseed.LoadOptions{Options: frontend.Options{
+		Hostname: in.hostname, DSMode: in.dsmode, FeatureGates: in.featureGates}})
+	l = append(l, problems...)
+	if l.HasErrors() {
+		return nil, l, nil
+	}
+	if machines, err = pick(machines, in.name); err != nil {
+		return nil, l, err
+	}
+	if in.cniResult != "" && len(machines) > 1 {
+		return nil, l, usagef("--cni-result is for one machine, the input has %d; pick one with --name", len(machines))
+	}
+	for i := range machines {
+		machines[i].Identity.Revision += in.revision
+		machines[i], problems = a.engine.Place(machines[i], facts)
+		l = append(l, problems...)
+	}
+	return machines, l, nil
+}
+
+func (a *app) facts(in *inputFlags) (machine.Facts, diag.List, error) {
+	if in.cniResult == "" {
+		return machine.Facts{}, nil, nil
+	}
+	data, err := a.readFile(in.cniResult)
+	if err != nil {
+		return machine.Facts{}, nil, err
+	}
+	facts, l := cniresult.Read(in.cniResult, data)
+	return facts, l, nil
+}
+
+// pick returns the machines whose name was asked for, all of them for an empty name.
+func pick(machines []machine.Machine, name string) ([]machine.Machine, error) {
+	if name == "" {
+		return machines, nil
+	}
+	var out []machine.Machine
+	var have []string
+	for _, m := range machines {
+		have = append(have, m.Namespace+"/"+m.Name)
+		if name == m.Name || name == m.Namespace+"/"+m.Name {
+			out = append(out, m)
+		}
+	}
+	switch len(out) {
+	case 1:
+		return out, nil
+	case 0:
+		return nil, usagef("there is no machine %q; the input has %s", name, strings.Join(have, ", "))
+	}
+	return nil, usagef("several machines are called %q; name one as NAMESPACE/NAME: %s", name, strings.Join(have, ", "))
+}
+
+func (in *inputFlags) options() (o vmseed.RenderOptions) {
+	o.DataSource, o.NoMultipart, o.Guest = in.dataSource, in.noMultipart, in.guest
+	o.IgnitionPlatform = in.ignitionPlatform
+	return o
+}
+

@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vmseed/vmseed/datasource"
+	"github.com/vmseed/vmseed/delivery"
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/seed"
+)
+
+func (a *app) render() *cobra.Command {
+	var in inputFlags
+	var output, format string
+	cmd := &cobra.Command{
+		Use: "render -o PATH FILE...", Short: "Write what a guest reads at its first boot",
+		Long: `Render writes the seed of every machine in the files.
+
+With one machine, PATH is the file to write, or an existing directory that gets
+<namespace>_<name>.iso; --format dir writes the tree into PATH. With several
+machines PATH is a directory. - writes a single image to standard output.`,
+		Example: `  vmseed render -o seed.iso pod.yaml objects.yaml
+  vmseed render -o seed.iso --user-data user-data --meta-data meta-data
+  vmseed render -o tree/ --datasource configdrive machine.yaml`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if output == "" {
+				return usagef("render needs -o PATH")
+			}
+			seeds, l, err := a.seeds(cmd.Context(), &in, args)
+			if err != nil {
+				return errors.Join(err, a.report(l, false))
+			}
+			if err := a.failed(l, false); err != nil {
+				return err
+			}
+			return a.write(cmd.Context(), seeds, output, format)
+		},
+	}
+	in.register(cmd)
+	cmd.Flags().StringVarP(&output, "output", "o", "", "file, directory, or - for standard output")
+	cmd.Flags().StringVar(&format, "format", "", "iso, vfat or dir (default: dir when PATH ends in / or is a directory, else iso)")
+	return cmd
+}
+
+// seeds loads the machines of the command line and renders each. With errors in the list there are no seeds.
+func (a *app) seeds(ctx context.Context, in *inputFlags, args []string) ([]seed.Seed, diag.List, error) {
+	machines, l, err := a.load(ctx, in, args)
+	if err != nil || l.HasErrors() {
+		return nil, l, err
+	}
+	if in.dataSource != "" && !slices.ContainsFunc(a.engine.DataSources, func(d datasource.DataSource) bool { return d.Name() == in.dataSource }) {
+		return nil, l, usagef("there is no data source %q; there are %s", in.dataSource, strings.Join(names(a.engine.DataSources), ", "))
+	}
+	out, problems := a.renderAll(machines, in)
+	return out, append(l, problems...), nil
+}
+
+func (a *app) renderAll(machines []machine.Machine, in *inputFlags) ([]seed.Seed, diag.List) {
+	var l diag.List
+	var out []seed.Seed
+	for _, m := range machines {
+		s, problems := a.engine.Render(m, in.options())
+		l = append(l, problems...)
+		out = append(out, s)
+	}
+	return out, l
+}
+
+func names[P interface{ Name() string }](plugins []P) []string {
+	var out []string
+	for _, p := range plugins {
+		out = append(out, p.Name())
+	}
+	return out
+}
+
+// write delivers the seeds to PATH. When one fails, those before it are taken back.
+func (a *app) write(ctx context.Context, seeds []seed.Seed, output, format string) error {
+	slash := strings.HasSuffix(output, "/")
+	info, err := os.Stat(output)
+	isDir := err == nil && info.IsDir()
+	if format == "" {
+		format = "iso"
+		if slash || isDir {
+			format = "dir"
+		}
+	}
+	if !slices.Contains(names(a.engine.Deliveries), format) {
+		return usagef("--format takes %s, not %q", strings.Join(names(a.engine.Deliveries), ", "), format)
+	}
+	target := delivery.Target{Path: output, Dir: len(seeds) > 1 || format != "dir" && (isDir || slash)}
+	switch {
+	case output == "-" && len(seeds) > 1:
+		return usagef("standard output takes one machine, the input has %d; pick one with --name", len(seeds))
+	case output == "-" && format == "dir":
+		return usagef("a directory does not fit on standard output; choose --format iso or vfat")
+	case output == "-":
+		target = delivery.Target{Writer: a.Out}
+	case len(seeds) > 1 && err == nil && !isDir:
+		return usagef("%s is a file, and the input has %d machines; name a directory, or pick one machine with --name", output, len(seeds))
+	}
+	var done []delivery.Receipt
+	for _, s := range seeds {
+		receipt, err := a.engine.Deliver(ctx, s, format, target)
+		if err != nil {
+			for _, r := range done {
+				err = errors.Join(err, a.remove(ctx, format, r))
+			}
+			if ctx.Err() != nil || isInputError(err) {
+				return &exitError{exitInput, err}
+			}
+			return &exitError{exitEnvironment, err}
+		}
+		done = append(done, receipt)
+	}
+	return nil
+}
+
+// isInputError tells what the content of the seed causes from what the disk does: a name that no volume can hold, a
+// directory that holds something else.
+func isInputError(err error) bool {
+	var pathError *os.PathError
+	var system interface{ Timeout() bool } // syscall.Errno
+	return !errors.As(err, &pathError) && !errors.As(err, &system)
+}
+
+func (a *app) remove(ctx context.Context, format string, r delivery.Receipt) error {
+	for _, d := range a.engine.Deliveries {
+		if d.Name() == format {
+			return d.Remove(context.WithoutCancel(ctx), r)
+		}
+	}
+	return fmt.Errorf("there is no delivery %q", format)
+}

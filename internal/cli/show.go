@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vmseed/vmseed/delivery"
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/seed"
+)
+
+func (a *app) show() *cobra.Command {
+	var in inputFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "show SEED|FILE...", Short: "Print what a guest would read",
+		Long: `Show prints the files of a seed: an ISO or FAT image, a directory, or what would be
+rendered from definitions. The output holds the seed's secrets.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			seeds, l, err := a.open(cmd.Context(), &in, args)
+			if err != nil {
+				return errors.Join(err, a.report(l, false))
+			}
+			if err := a.failed(l, false); err != nil {
+				return err
+			}
+			if asJSON {
+				return a.showJSON(seeds)
+			}
+			for i, s := range seeds {
+				if i > 0 {
+					fmt.Fprintln(a.Out)
+				}
+				a.showText(s)
+			}
+			return nil
+		},
+	}
+	in.register(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// open reads the seeds that the arguments name, or renders them from definitions.
+func (a *app) open(ctx context.Context, in *inputFlags, args []string) ([]seed.Seed, diag.List, error) {
+	if len(args) == 1 && len(in.files) == 0 && args[0] != "-" {
+		s, err := a.engine.Open(args[0])
+		switch {
+		case err == nil:
+			return []seed.Seed{s}, nil, nil
+		case errors.Is(err, os.ErrNotExist):
+			return nil, nil, usagef("%w", err)
+		case !errors.Is(err, delivery.ErrNotSeed):
+			return nil, nil, err
+		}
+		if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
+			return nil, nil, &exitError{exitInput, fmt.Errorf("%s holds no seed: it has neither meta-data nor openstack/latest/meta_data.json", args[0])}
+		}
+	}
+	return a.seeds(ctx, in, args)
+}
+
+func (a *app) showText(s seed.Seed) {
+	if s.Machine.Name != "" {
+		fmt.Fprintf(a.Out, "# machine %s/%s\n", s.Machine.Namespace, s.Machine.Name)
+	}
+	for _, v := range s.Volumes {
+		head := "# volume"
+		if v.Label != "" {
+			head += " labelled " + v.Label
+		}
+		if v.Name == "" && s.DataSource != "" {
+			head += ", for the data source " + s.DataSource
+		}
+		fmt.Fprintln(a.Out, head)
+		if v.Path != "" {
+			fmt.Fprintf(a.Out, "# prepared image %s\n", v.Path)
+		}
+		for _, f := range v.Files {
+			text := f.Content.Reveal()
+			fmt.Fprintf(a.Out, "\n## %s (%d bytes)\n", f.Path, len(text))
+			if !printable(text) {
+				fmt.Fprintln(a.Out, "(binary)")
+				continue
+			}
+			fmt.Fprint(a.Out, text)
+			if text != "" && !strings.HasSuffix(text, "\n") {
+				fmt.Fprintln(a.Out)
+			}
+		}
+	}
+}
+
+// printable reports whether a text can be shown on a terminal without harm.
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
+		return r < 0x20 && r != '\n' && r != '\t' && r != '\r' || r == 0x7f || r >= 0x80 && r < 0xa0
+	})
+}
+
+type shownFile struct {
+	Path    string  `json:"path"`
+	Size    int     `json:"size"`
+	Mode    string  `json:"mode,omitempty"`
+	Content *string `json:"content,omitempty"`
+	Base64  string  `json:"base64,omitempty"`
+}
+
+type shownVolume struct {
+	Name   string      `json:"name,omitempty"`
+	Label  string      `json:"label,omitempty"`
+	Format string      `json:"format,omitempty"`
+	Image  string      `json:"image,omitempty"`
+	Files  []shownFile `json:"files"`
+}
+
+type shownSeed struct {
+	Machine    *seed.Name     `json:"machine,omitempty"`
+	DataSource string         `json:"dataSource,omitempty"`
+	Identity   *seed.Identity `json:"identity,omitempty"`
+	Volumes    []shownVolume  `json:"volumes"`
+}
+
+func (a *app) showJSON(seeds []seed.Seed) error {
+	var out []shownSeed
+	for _, s := range seeds {
+		x := shownSeed{DataSource: s.DataSource, Volumes: []shownVolume{}}
+		if s.Machine.Name != "" {
+			x.Machine, x.Identity = &s.Machine, &s.Identity
+		}
+		for _, v := range s.Volumes {
+			sv := shownVolume{Name: v.Name, Label: v.Label, Format: v.Format, Image: v.Path, Files: []shownFile{}}
+			for _, f := range v.Files {
+				text := f.Content.Reveal()
+				sf := shownFile{Path: f.Path, Size: len(text)}
+				if f.Mode != 0 {
+					sf.Mode = fmt.Sprintf("%04o", f.Mode)
+				}
+				if utf8.ValidString(text) {
+					sf.Content = &text
+				} else {
+					sf.Base64 = base64.StdEncoding.EncodeToString([]byte(text))
+				}
+				sv.Files = append(sv.Files, sf)
+			}
+			x.Volumes = append(x.Volumes, sv)
+		}
+		out = append(out, x)
+	}
+	e := json.NewEncoder(a.Out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(struct {
+		Seeds []shownSeed `json:"seeds"`
+	}{out})
+}
