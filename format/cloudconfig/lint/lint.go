@@ -1,0 +1,249 @@
+// Package lint says what a release of cloud-init will reject, ignore or misread in user-data and meta-data, with the
+// place of each finding. Its table of keys and values follows cloud-init's own schemas from 22.4 to 26.2; on top come
+// the traps that no schema catches.
+package lint
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/cloudconfig"
+	"github.com/vmseed/vmseed/format/cloudconfig/parts"
+)
+
+// UserData checks user-data or vendor-data of any kind, with everything that is packed into it.
+func UserData(origin diag.Origin, data []byte, g Guest) diag.List {
+	pieces, l := parts.Unpack(origin, data)
+	for _, p := range pieces {
+		l = append(l, part(p, g)...)
+	}
+	return l
+}
+
+// part checks one piece by its kind.
+func part(p parts.Part, g Guest) diag.List {
+	var l diag.List
+	at := p.Origin.At(1, 1)
+	l = append(l, headers(p)...)
+	if p.Archived && (p.Kind == cloudconfig.Include || p.Kind == cloudconfig.IncludeOnce || p.Kind == cloudconfig.Archive ||
+		p.Kind == cloudconfig.Gzip) {
+		l.Warnf(CodeIgnored, at, "make it a part of a MIME multipart", "cloud-init ignores %s inside an archive", p.Kind.Describe())
+		return l
+	}
+	switch p.Kind {
+	case cloudconfig.CloudConfig:
+		d, found := cloudconfig.Parse(p.Origin, p.Data)
+		l = append(l, found...)
+		if d != nil {
+			l = append(l, Document(d, g)...)
+		}
+	case cloudconfig.Jinja:
+		l = append(l, template(p, g)...)
+	case cloudconfig.Include, cloudconfig.IncludeOnce:
+		l.Notef(CodeInclude, at, "", "the guest fetches this from the network, and loses all user-data if it cannot")
+	case cloudconfig.Script, cloudconfig.ScriptPerBoot, cloudconfig.ScriptPerInstance, cloudconfig.ScriptPerOnce:
+		if !bytes.HasPrefix(p.Data, []byte("#!")) {
+			l.Warnf(CodeScript, at, "make #!/bin/sh its first line", "the script has no first line that names its interpreter")
+		}
+	case cloudconfig.Unknown, cloudconfig.Ignition, cloudconfig.Base64, cloudconfig.Gzip:
+		l = append(l, ignored(p)...)
+	}
+	return l
+}
+
+// headers checks what cloud-init takes from the header of a part.
+func headers(p parts.Part) diag.List {
+	var l diag.List
+	for _, f := range p.Header {
+		name := strings.ToLower(f.Name)
+		if (name == "merge-type" || name == "x-merge-type") && f.Name != "Merge-Type" && f.Name != "X-Merge-Type" {
+			l.Warnf(CodeHeader, p.Origin.At(1, 1), "write it as Merge-Type", "cloud-init does not read the header %s in this spelling", f.Name)
+		}
+	}
+	if p.Kind == cloudconfig.CloudConfig && p.MergeType != "" {
+		if _, err := cloudconfig.ParseHow(p.MergeType); err != nil {
+			l.Errorf(CodeHow, p.Origin.At(1, 1), "", "cloud-init drops this part: its Merge-Type: %v", err)
+		}
+	}
+	return l
+}
+
+// ignored says why a guest does nothing with a text.
+func ignored(p parts.Part) diag.List {
+	var l diag.List
+	at := p.Origin.At(1, 1)
+	text := strings.TrimLeft(string(p.Data), " \t\r\n")
+	switch {
+	case strings.HasPrefix(text, "\ufeff"):
+		l.Errorf(CodeIgnored, at, "save the file without it", "the text begins with a byte order mark, so that cloud-init ignores it")
+	case p.Kind == cloudconfig.Ignition:
+		l.Errorf(CodeIgnored, at, "use the data source ignition for it", "this is an Ignition config, which cloud-init ignores")
+	case p.Kind == cloudconfig.Base64:
+		l.Errorf(CodeIgnored, at, "decode it first", "this is base64 text, which cloud-init ignores")
+	case p.Kind == cloudconfig.Gzip:
+		l.Errorf(CodeIgnored, at, "give the part the type application/gzip", "cloud-init does not unpack this gzip data")
+	case p.ContentType != "" && p.ContentType != cloudconfig.Unknown.ContentType() && p.ContentType != "text/plain":
+		l.Warnf(CodeIgnored, at, "", "cloud-init has no handler for the content type %q", p.ContentType)
+	default:
+		first, _, _ := strings.Cut(text, "\n")
+		first = strings.ToLower(strings.ReplaceAll(strings.TrimSpace(first), " ", ""))
+		if strings.HasPrefix(first, "#cloud-config") {
+			l.Errorf(CodeIgnored, at, "write #cloud-config without blanks", "the first line is not #cloud-config, so that cloud-init ignores the text")
+		} else {
+			l.Errorf(CodeIgnored, at, "make #cloud-config, or #! with an interpreter, the first line",
+				"the text begins like no kind of user-data, so that cloud-init ignores it")
+		}
+	}
+	return l
+}
+
+// template checks a jinja template as far as its expressions let it.
+func template(p parts.Part, g Guest) diag.List {
+	var l diag.List
+	switch kind := cloudconfig.JinjaKind(p.Data); kind {
+	case cloudconfig.CloudConfig:
+		d, found := cloudconfig.ParseTemplate(p.Origin, p.Data)
+		if d != nil {
+			return append(found, Document(d, g)...)
+		}
+		for _, f := range found {
+			f.Severity = diag.Warning
+			f.Summary = "the template may render to broken YAML: " + f.Summary
+			l.Add(f)
+		}
+	case cloudconfig.Script, cloudconfig.Boothook, cloudconfig.Unknown, cloudconfig.Empty:
+	default:
+		l.Errorf(CodeJinja, p.Origin.At(2, 1), "render it on this side", "cloud-init does not render templates of %s", kind.Describe())
+	}
+	return l
+}
+
+// Document checks a cloud-config: its keys and values, and the traps.
+func Document(d *cloudconfig.Document, g Guest) diag.List {
+	var l diag.List
+	if d.IsEmpty() {
+		l.Warnf(CodeEmpty, d.Origin().At(1, 1), "", "the document is empty; cloud-init drops it")
+		return l
+	}
+	keys, err := keyTable()
+	if err != nil { // the table is part of the program, and its test reads it
+		l.Errorf(CodeUnknownKey, d.Origin().Whole, "", "vmseed's own table of keys is broken: %v", err)
+		return l
+	}
+	c := checker{doc: d, guest: g, keys: keys, list: &l, done: map[*yaml.Node]bool{}}
+	c.traps()
+	pairs(d.Root(), c.key)
+	c.values(d.Root(), "", "", 0)
+	return l
+}
+
+// checker collects the findings of one document.
+type checker struct {
+	doc   *cloudconfig.Document
+	guest Guest
+	keys  map[string]variants
+	list  *diag.List
+	done  map[*yaml.Node]bool // values whose type was complained about
+}
+
+func (c *checker) add(code diag.Code, s diag.Severity, n *yaml.Node, path, remedy, format string, args ...any) {
+	c.list.Add(diag.Diagnostic{Code: code, Severity: s, Range: c.doc.Range(n), Field: path, Summary: fmt.Sprintf(format, args...),
+		Remedy: remedy})
+}
+
+func (c *checker) warn(code diag.Code, n *yaml.Node, path, remedy, format string, args ...any) {
+	c.add(code, diag.Warning, n, path, remedy, format, args...)
+}
+
+// key checks one top-level key with its value.
+func (c *checker) key(k, v *yaml.Node) {
+	if cloudconfig.Opaque(k) {
+		return
+	}
+	if cloudconfig.TypeOf(k) != cloudconfig.String {
+		c.warn(CodeUnknownKey, k, "", "put the key into quotes if it is meant as text", "a %s is no key that cloud-init knows", cloudconfig.TypeOf(k))
+		return
+	}
+	shapes, v4 := c.keys[k.Value], c.guest.version()
+	s := shapes.at(v4)
+	if s == nil {
+		c.unknown(k, shapes)
+		return
+	}
+	wrong, old := validator{v4}.value(v, s, k.Value, 0)
+	for _, p := range wrong {
+		if !c.done[p.node] {
+			c.warn(p.code, p.node, p.path, p.remedy, "%s", p.text)
+		}
+		if p.code == CodeType {
+			c.done[p.node] = true
+		}
+	}
+	for _, p := range old {
+		c.add(CodeDeprecated, diag.Note, p.node, p.path, "", "this form is deprecated since cloud-init %s", p.shape.deprecated)
+	}
+}
+
+// elsewhere names the place of keys that are often put into a cloud-config by mistake.
+var elsewhere = map[string]string{
+	"network": "give it as network-config; user-data cannot configure the network", "instance-id": "put it into meta-data",
+	"instance_id": "put it into meta-data as instance-id", "local-hostname": "put it into meta-data, or use hostname",
+	"public-keys": "put it into meta-data, or use ssh_authorized_keys", "datasource": "put it into /etc/cloud/cloud.cfg.d of the image",
+	"datasource_list": "put it into /etc/cloud/cloud.cfg.d of the image", "name": "put it into an item of users",
+	"content": "put it into an item of write_files", "path": "put it into an item of write_files", "sudo": "put it into an item of users",
+	"passwd": "put it into an item of users", "ssh-authorized-keys": "did you mean ssh_authorized_keys?",
+	"run_cmd": "did you mean runcmd?", "commands": "did you mean runcmd?", "dns": "give it as network-config",
+}
+
+// unknown reports a top-level key without a shape in this release.
+func (c *checker) unknown(k *yaml.Node, shapes variants) {
+	v := c.guest.version()
+	if len(shapes) > 0 {
+		first, last := shapes[0], shapes[len(shapes)-1]
+		switch {
+		case first.older:
+		case v.before(first.since):
+			c.warn(CodeRelease, k, k.Value, "remove it for this guest", "%s does not know this key, which came with cloud-init %s", c.guest, first.since)
+		default:
+			c.warn(CodeRelease, k, k.Value, "remove it", "%s does not know this key any more; it went with cloud-init %s", c.guest, last.until)
+		}
+		return
+	}
+	remedy, ok := elsewhere[k.Value]
+	if !ok {
+		var names []string
+		for name := range c.keys {
+			names = append(names, name)
+		}
+		remedy = suggest(k.Value, names)
+	}
+	c.warn(CodeUnknownKey, k, k.Value, remedy, "no module of cloud-init reads this key")
+}
+
+// Vendor says which keys of vendor-data a guest does not see because user-data has them too. Either may be nil.
+func Vendor(user, vendor *cloudconfig.Document) diag.List {
+	var l diag.List
+	if user == nil || vendor == nil {
+		return l
+	}
+	if v := user.Get("vendor_data"); v != nil {
+		if off := v.Content; len(off) >= 2 {
+			if truth, ok := cloudconfig.Truth(off[1]); off[0].Value == "enabled" && ok && !truth {
+				l.Warnf(CodeVendor, user.Range(v), "", "the user-data switches vendor-data off")
+				return l
+			}
+		}
+	}
+	for _, k := range vendor.Keys() {
+		if n := user.Get(k); n != nil && k != "merge_how" && k != "merge_type" {
+			l.Add(diag.Diagnostic{Code: CodeVendor, Severity: diag.Warning, Range: vendor.Range(vendor.Get(k)), Field: k,
+				Summary: "the user-data has this key too and hides it", Remedy: "merge the two lists into the user-data"}.
+				With(user.Range(n), "the user-data has it here"))
+		}
+	}
+	return l
+}
