@@ -113,7 +113,7 @@ func leaf(v any) string {
 		return fmt.Sprintf("%q", x.Reveal())
 	case machine.Mode:
 		return fmt.Sprintf("%04o", x.Bits())
-	case time.Duration, netip.Addr, netip.Prefix, bool, int, machine.Bytes:
+	case time.Duration, netip.Addr, netip.Prefix, bool, int, int64, machine.Bytes:
 		return fmt.Sprint(x)
 	case *bool:
 		return fmt.Sprint(*x)

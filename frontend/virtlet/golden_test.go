@@ -46,11 +46,19 @@ func TestGolden(t *testing.T) {
 // TestExamples reads the examples that users see, of which the first is the one of Virtlet's own documentation.
 func TestExamples(t *testing.T) {
 	const dir = "../../examples/virtlet/"
-	for _, c := range []struct{ name, pod, objects string }{
-		{"seed", "pod.yaml", "objects.yaml"},
+	for _, c := range []struct {
+		name  string
+		files []string
+	}{
+		{"seed", []string{"pod.yaml", "objects.yaml"}},
+		{"extended", []string{"extended-pod.yaml", "extended-objects.yaml", "extended-keys.yaml"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			machines, l := load(readFile(t, dir+c.pod), readFile(t, dir+c.objects))
+			var files [][2]string
+			for _, name := range c.files {
+				files = append(files, readFile(t, dir+name))
+			}
+			machines, l := load(files...)
 			golden(t, "testdata/example-"+c.name+".txt", dump(machines, l))
 			if l.HasErrors() {
 				t.Error(l.Err())
