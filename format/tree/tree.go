@@ -215,9 +215,25 @@ func (v Value) child(n *yaml.Node, key string) Value {
 
 // Get returns the field of a mapping, or an absent value whose path names it.
 func (v Value) Get(key string) Value {
-	for _, e := range v.Entries() {
-		if e.Key == key {
-			return e.Value
+	n := v.target()
+	if n == nil || n.Kind != yaml.MappingNode {
+		return v.child(nil, key)
+	}
+	v.mark()
+	merges := false
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		switch k := n.Content[i]; {
+		case isMerge(k):
+			merges = true
+		case resolve(k).Value == key:
+			return v.child(n.Content[i+1], key)
+		}
+	}
+	if merges {
+		for _, e := range v.Entries() {
+			if e.Key == key {
+				return e.Value
+			}
 		}
 	}
 	return v.child(nil, key)

@@ -76,7 +76,7 @@ var (
 	address6 = &form{what: "an IPv6 address", example: "2001:db8::1", pattern: regexp.MustCompile(`^[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*$`)}
 	prefix   = &form{what: "an IP address with the length of its prefix", example: "192.0.2.7/24", pattern: regexp.MustCompile(`^[0-9A-Fa-f:.]+/[0-9]{1,3}$`)}
 	subnet   = &form{what: "a subnet whose host bits are 0", example: "10.0.0.0/8", pattern: prefix.pattern, accept: isSubnet}
-	pemText  = &form{what: "a certificate in PEM form", example: "-----BEGIN CERTIFICATE-----", pattern: regexp.MustCompile(`-----BEGIN ([A-Z0-9]+ )?CERTIFICATE-----`)}
+	pemText  = &form{what: "a certificate in PEM form", pattern: regexp.MustCompile(`-----BEGIN ([A-Z0-9]+ )?CERTIFICATE-----`)}
 
 	sshKey = regexp.MustCompile(`^([^\x00-\x1f\x7f]*[ \t])?(ssh|ecdsa|sk-ssh|sk-ecdsa)-[a-z0-9@.-]+ +[A-Za-z0-9+/]+={0,3}([ \t][^\x00-\x1f\x7f]*)?$`)
 )
