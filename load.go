@@ -54,7 +54,12 @@ func (e *Engine) Load(ctx context.Context, inputs []Input, o LoadOptions) ([]mac
 		}
 		machines, problems := f.Read(ctx, frontend.Source{Documents: s.documents[i], Resolver: resolver, Options: o.Options})
 		l = append(l, problems...)
-		out = append(out, machines...)
+		for _, m := range machines {
+			if m.Namespace == "" {
+				m.Namespace = "default"
+			}
+			out = append(out, m)
+		}
 	}
 	if len(out) == 0 && !l.HasErrors() {
 		file := ""

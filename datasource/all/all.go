@@ -12,6 +12,7 @@ import (
 	"github.com/vmseed/vmseed/datasource/nocloud"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/cloudconfig"
+	"github.com/vmseed/vmseed/format/cloudconfig/lint"
 	"github.com/vmseed/vmseed/format/mimepart"
 	"github.com/vmseed/vmseed/format/netconfig"
 )
@@ -26,6 +27,6 @@ func DataSources() []datasource.DataSource {
 
 // Codes explains the diagnostics of the data sources and of the formats that they write.
 func Codes() []diag.Explanation {
-	return slices.Concat(cloudconfig.Codes(), netconfig.Codes(), mimepart.Codes(),
+	return slices.Concat(cloudconfig.Codes(), lint.Codes(), netconfig.Codes(), mimepart.Codes(),
 		userdata.Codes(), metadata.Codes(), network.Codes(), configdrive.Codes())
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/vmseed/vmseed/datasource/internal/network"
 	"github.com/vmseed/vmseed/datasource/internal/userdata"
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/cloudconfig/lint"
 	"github.com/vmseed/vmseed/format/netconfig"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
@@ -50,6 +51,10 @@ func (n NoCloud) Render(m machine.Machine, o datasource.Options) (seed.Seed, dia
 	}
 	named, problems := meta.Overlay(m.MetaData)
 	l = append(l, problems...)
+	guest, _ := lint.ParseGuest(o.Guest)
+	for _, x := range m.MetaData {
+		l = append(l, lint.MetaData(x.Origin, []byte(x.Data.Reveal()), guest)...)
+	}
 	instance := metadata.Instance(m, meta.Text("instance-id"))
 	if instance != meta.Text("instance-id") {
 		meta["instance-id"] = instance

@@ -31,10 +31,7 @@ const prefix = ".vmseed-tmp-"
 // is untouched and nothing is left behind. The path is followed through existing links of its directory, but a link at
 // path itself is replaced, not followed.
 func Write(path string, fill func(io.Writer) error) (err error) {
-	dir, name := filepath.Split(filepath.Clean(path))
-	if dir == "" {
-		dir = "."
-	}
+	dir, name := filepath.Dir(path), filepath.Base(path)
 	if err := os.MkdirAll(dir, DirMode); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vmseed/vmseed"
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/cloudconfig/lint"
 )
 
 func (a *app) check() *cobra.Command {
@@ -24,6 +25,9 @@ cloud-init would reject, ignore or crash on.`,
 		Example: `  vmseed check pod.yaml objects.yaml
   vmseed check --guest debian-12 --user-data user-data`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := lint.ParseGuest(in.guest); in.guest != "" && err != nil {
+				return usagef("--guest: %w", err)
+			}
 			_, l, err := a.seeds(cmd.Context(), &in, args)
 			if err != nil {
 				return errors.Join(err, a.report(l, true))

@@ -79,6 +79,10 @@ func Main(args []string, std Streams) int {
 	if strings.TrimSuffix(filepath.Base(args[0]), ".exe") == "cloud-localds" {
 		args = append([]string{args[0], "cloud-localds"}, args[1:]...)
 	}
+	if name := firstWord(args[1:]); name != "" && !known(root, name) {
+		fmt.Fprintf(std.Err, "vmseed: there is no command %q; see vmseed --help\n", name)
+		return exitUsage
+	}
 	root.SetArgs(args[1:])
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
@@ -89,6 +93,23 @@ func Main(args []string, std Streams) int {
 		fmt.Fprintf(std.Err, "vmseed: %v\n", err)
 	}
 	return status
+}
+
+// firstWord returns the name of the subcommand: the first argument, unless that is a flag.
+func firstWord(args []string) string {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		return ""
+	}
+	return args[0]
+}
+
+func known(root *cobra.Command, name string) bool {
+	for _, c := range root.Commands() {
+		if c.Name() == name || c.HasAlias(name) {
+			return true
+		}
+	}
+	return name == "help" || name == "completion" || strings.HasPrefix(name, cobra.ShellCompRequestCmd)
 }
 
 func newEngine() *vmseed.Engine {
@@ -130,13 +151,8 @@ func (a *app) root() *cobra.Command {
 		Use: "vmseed", Short: "Tell a VM who it is at its first boot", Long: long,
 		SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("there is no command %q; see vmseed --help", args[0])
-			}
-			return cmd.Help()
-		},
-		Args: cobra.ArbitraryArgs,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:              cobra.ArbitraryArgs,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", err, cmd.CommandPath())

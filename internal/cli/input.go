@@ -169,4 +169,3 @@ func (in *inputFlags) options() (o vmseed.RenderOptions) {
 	o.IgnitionPlatform = in.ignitionPlatform
 	return o
 }
-

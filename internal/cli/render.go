@@ -104,6 +104,14 @@ func (a *app) write(ctx context.Context, seeds []seed.Seed, output, format strin
 		return usagef("a directory does not fit on standard output; choose --format iso or vfat")
 	case output == "-":
 		target = delivery.Target{Writer: a.Out}
+	case err == nil && !isDir && !info.Mode().IsRegular():
+		// A pipe or device is written through; it must not be replaced by a file.
+		f, err := os.OpenFile(output, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		target = delivery.Target{Writer: f}
 	case len(seeds) > 1 && err == nil && !isDir:
 		return usagef("%s is a file, and the input has %d machines; name a directory, or pick one machine with --name", output, len(seeds))
 	}

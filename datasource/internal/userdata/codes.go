@@ -24,8 +24,6 @@ const (
 	CodeCompose
 	// CodeIgnition is for Ignition configs that are sent to cloud-init.
 	CodeIgnition
-	// CodeUnread is for user-data that cloud-init ignores.
-	CodeUnread
 )
 
 // Codes explains the diagnostics of this package.
@@ -52,8 +50,5 @@ func Codes() []diag.Explanation {
 			Text: "The layers of user-data could not be merged into one. The message says which and why."},
 		{Code: CodeIgnition, Title: "Ignition config for cloud-init",
 			Text: "The user-data is an Ignition config, which cloud-init ignores. Choose the data source ignition for a guest that reads Ignition."},
-		{Code: CodeUnread, Title: "user-data of no known kind",
-			Text: "cloud-init tells user-data by its first line, and ignores what it does not know. A cloud-config begins with `#cloud-config`, a " +
-				"script with `#!`. Text in base64 must be decoded first."},
 	}
 }

@@ -3,19 +3,28 @@ package userdata
 import (
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/cloudconfig"
+	"github.com/vmseed/vmseed/format/cloudconfig/lint"
 	"github.com/vmseed/vmseed/machine"
 )
 
-// lint says what a guest would reject, ignore or misread in a layer.
-func lint(x machine.Layer, _ string) diag.List {
-	var l diag.List
-	switch kind := cloudconfig.Recognise([]byte(x.Data.Reveal())); kind {
-	case cloudconfig.Ignition:
-		l.Errorf(CodeIgnition, x.Origin.Whole, "use --datasource ignition", "this is an Ignition config, which cloud-init ignores")
-	case cloudconfig.Unknown, cloudconfig.Base64:
-		if x.Merge != machine.MergeVirtlet {
-			l.Warnf(CodeUnread, x.Origin.Whole, "begin it with #cloud-config or #!", "cloud-init ignores this user-data: %s", kind.Describe())
-		}
+// check says what the guest would reject, ignore or misread in a layer. A layer that joins as Virtlet's do needs no
+// header to be a cloud-config.
+func check(x machine.Layer, guest string) diag.List {
+	data := []byte(x.Data.Reveal())
+	if cloudconfig.Recognise(data) == cloudconfig.Ignition {
+		return diag.List{{Code: CodeIgnition, Severity: diag.Error, Range: x.Origin.Whole,
+			Summary: "this is an Ignition config, which cloud-init ignores", Remedy: "use --datasource ignition"}}
 	}
-	return l
+	g, err := lint.ParseGuest(guest)
+	if err != nil {
+		g = lint.Guest{}
+	}
+	if !isCloudConfig(x) || x.Merge != machine.MergeVirtlet {
+		return lint.UserData(x.Origin, data, g)
+	}
+	doc, l := cloudconfig.Parse(x.Origin, data)
+	if doc == nil {
+		return l
+	}
+	return append(l, lint.Document(doc, g)...)
 }

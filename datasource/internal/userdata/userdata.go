@@ -69,7 +69,7 @@ func Vendor(m machine.Machine, o datasource.Options) (secret.Text, diag.List) {
 	c := composer{m: m, o: o}
 	layers := slices.Concat(m.VendorData, o.Extra)
 	for _, x := range m.VendorData {
-		c.list = append(c.list, lint(x, o.Guest)...)
+		c.list = append(c.list, check(x, o.Guest)...)
 	}
 	switch len(layers) {
 	case 0:
@@ -90,7 +90,7 @@ func (c *composer) layers() []machine.Layer {
 		}
 	}
 	for _, x := range all[from:] {
-		c.list = append(c.list, lint(x, c.o.Guest)...)
+		c.list = append(c.list, check(x, c.o.Guest)...)
 	}
 	return slices.Clone(all[from:])
 }
