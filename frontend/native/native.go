@@ -51,9 +51,13 @@ var (
 
 // Sniff returns Strong for documents whose apiVersion is of the group vmseed.dev.
 func (Frontend) Sniff(head []byte) frontend.Match {
-	switch {
-	case cloudconfig.Recognise(head) != cloudconfig.Unknown:
+	switch cloudconfig.RecogniseText(head) {
+	case cloudconfig.Unknown, cloudconfig.Ignition:
+	default:
+		// A script or template may hold a whole definition.
 		return frontend.No
+	}
+	switch {
 	case tree.IsJSON(head) && sniffedJSON.Match(head), sniffed.Match(head):
 		return frontend.Strong
 	}
