@@ -1,0 +1,96 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// adopt takes over a running QEMU, whose processes are given where the system tells. QEMU is then no child of this
+// process, so its end shows in its monitor's.
+func (s *supervisor) adopt(pids []int) (<-chan error, error) {
+	gone := make(chan struct{})
+	if len(pids) == 0 {
+		close(gone) // one try to connect is enough to know
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, startTime)
+	defer cancel()
+	if err := s.connect(ctx, gone); err != nil {
+		if len(pids) == 0 {
+			return nil, errNotRunning
+		}
+		return nil, err
+	}
+	s.update(func(st *State) {
+		st.Supervisor = os.Getpid()
+		if len(pids) > 0 {
+			st.PID = pids[0]
+		}
+	})
+	var status struct {
+		Status string `json:"status"`
+	}
+	m := s.qemu()
+	if err := m.Execute(ctx, "query-status", nil, &status); err != nil {
+		return nil, err
+	}
+	for i, a := range s.plan.Attempts {
+		if a.Accel == s.state.Accel {
+			s.attempted = i
+		}
+	}
+	switch status.Status {
+	case "prelaunch", "inmigrate":
+		if err := s.resume(ctx); err != nil {
+			return nil, err
+		}
+	case "running":
+		s.status(Running, "")
+	case "internal-error":
+		s.trouble <- "QEMU stopped the guest with an internal error"
+	default:
+		s.status(Paused, status.Status)
+	}
+	s.note("a new supervisor took the VM over")
+	ended := make(chan error, 1)
+	s.working.Go(func() {
+		select {
+		case <-m.Done():
+			// The process ends a moment after its monitor.
+			ended <- waitGone(s.ctx, func() []int { return processesIn(s.dir, s.plan.Program) })
+		case <-s.ctx.Done():
+			if !s.plan.Detached {
+				ended <- nil
+			}
+		}
+	})
+	return ended, nil
+}
+
+// waitGone waits until there are no processes of a kind any more.
+func waitGone(ctx context.Context, find func() []int) error {
+	deadline := time.Now().Add(quitTime)
+	for pause := firstPause; len(find()) > 0; pause = min(2*pause, longPause) {
+		if time.Now().After(deadline) || ctx.Err() != nil {
+			return nil
+		}
+		time.Sleep(pause)
+	}
+	return nil
+}
+
+// endProcesses kills processes and waits until they are gone.
+func endProcesses(pids []int) error {
+	for _, pid := range pids {
+		p, err := os.FindProcess(pid)
+		if err != nil {
+			continue
+		}
+		if err := p.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return fmt.Errorf("cannot end process %d: %w", pid, err)
+		}
+	}
+	return nil
+}

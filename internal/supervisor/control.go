@@ -1,0 +1,169 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Paths and names of the control protocol: HTTP over the control socket.
+const (
+	pathState   = "/state"
+	pathStop    = "/stop"
+	pathReset   = "/reset"
+	pathEvents  = "/events"
+	pathConsole = "/console"
+	// consoleProtocol is what a client upgrades to: the bytes of the console, both ways.
+	consoleProtocol = "vmseed-console"
+)
+
+// control serves the clients of a supervisor.
+type control struct {
+	server *http.Server
+	done   chan struct{}
+}
+
+// stopRequest asks for the end of the VM.
+type stopRequest struct {
+	Grace time.Duration `json:"grace"`
+}
+
+// listenControl starts to serve clients.
+func (s *supervisor) listenControl() (*control, error) {
+	l, err := listen(s.dir, controlSocket)
+	if err != nil {
+		return nil, err
+	}
+	c := &control{done: make(chan struct{})}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+pathState, func(w http.ResponseWriter, _ *http.Request) {
+		s.mutex.Lock()
+		state := s.state
+		s.mutex.Unlock()
+		answer(w, state)
+	})
+	mux.HandleFunc("POST "+pathStop, s.serveStop)
+	mux.HandleFunc("POST "+pathReset, func(w http.ResponseWriter, r *http.Request) {
+		m := s.qemu()
+		if m == nil {
+			http.Error(w, "the VM does not run yet", http.StatusServiceUnavailable)
+			return
+		}
+		if err := m.Execute(r.Context(), "system_reset", nil, nil); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	})
+	mux.HandleFunc("GET "+pathEvents, s.serveEvents)
+	mux.HandleFunc("GET "+pathConsole, s.serveConsole)
+	c.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		defer close(c.done)
+		if err := c.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			s.log.Error("serving clients", "error", err)
+		}
+	}()
+	return c, nil
+}
+
+// farewell is how long clients may take to read the last events.
+const farewell = 10 * time.Second
+
+// end lets clients read to the end and stops serving.
+func (c *control) end() {
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	if err := c.server.Shutdown(ctx); err != nil {
+		_ = c.server.Close()
+	}
+	<-c.done
+}
+
+func answer(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(value)
+}
+
+// serveStop ends the VM: by asking the guest when there is a time of grace, and at once after it.
+func (s *supervisor) serveStop(w http.ResponseWriter, r *http.Request) {
+	var request stopRequest
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4096)).Decode(&request); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s.mutex.Lock()
+	s.stopping = true
+	s.mutex.Unlock()
+	s.working.Go(func() { s.shutDown(request.Grace) })
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// pressPause is the time between presses of the power button: a guest that still boots misses some.
+const pressPause = 5 * time.Second
+
+// shutDown asks the guest to end, and ends it after grace.
+func (s *supervisor) shutDown(grace time.Duration) {
+	ctx, cancel := context.WithTimeout(s.ctx, grace)
+	defer cancel()
+	for ctx.Err() == nil {
+		if m := s.qemu(); m != nil {
+			if err := m.Execute(ctx, "system_powerdown", nil, nil); err != nil {
+				break
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pressPause):
+		}
+	}
+	if s.ctx.Err() != nil {
+		return
+	}
+	last, cancelLast := context.WithTimeout(s.ctx, quitTime)
+	defer cancelLast()
+	if m := s.qemu(); m != nil {
+		_ = m.Execute(last, "quit", nil, nil)
+	}
+	<-last.Done()
+	if s.ctx.Err() == nil {
+		_ = endProcesses(processesIn(s.dir, s.plan.Program))
+	}
+}
+
+// serveEvents writes events as JSON lines until the VM has ended.
+func (s *supervisor) serveEvents(w http.ResponseWriter, r *http.Request) {
+	since, _ := strconv.Atoi(r.URL.Query().Get("since"))
+	w.Header().Set("Content-Type", "application/jsonl")
+	flush := http.NewResponseController(w)
+	_ = flush.Flush()
+	encoder := json.NewEncoder(w)
+	_ = s.journal.follow(r.Context(), since, func(e Event) error {
+		if err := encoder.Encode(e); err != nil {
+			return err
+		}
+		return flush.Flush()
+	})
+}
+
+// serveConsole turns the connection into the guest's console.
+func (s *supervisor) serveConsole(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Upgrade") != consoleProtocol {
+		http.Error(w, "the console is not HTTP", http.StatusUpgradeRequired)
+		return
+	}
+	conn, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_ = conn.SetDeadline(time.Time{})
+	fmt.Fprintf(buffered, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", consoleProtocol)
+	if err := buffered.Flush(); err != nil {
+		_ = conn.Close()
+		return
+	}
+	s.serial.attach(conn)
+}

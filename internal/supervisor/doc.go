@@ -1,0 +1,14 @@
+// Package supervisor runs one VM. One supervisor process per VM is the parent of QEMU and owns the VM's networks, the
+// forward to its SSH server, the serial console and the guest's reports. Everybody else is a client of it, through a
+// socket in the VM's state directory, and may come and go.
+//
+// A foreground VM ends with its supervisor, and the supervisor with the process that started it. A detached VM outlives
+// both: QEMU listens on the sockets of its monitor, console, report port and networks, so the next client's call starts
+// a new supervisor, which takes the VM over. What a change of supervisor costs the guest: TCP connections that went
+// through its networks break, and new ones wait until the new supervisor is there. Nothing the guest wrote to its console
+// or reported is lost.
+//
+// For users of the package: Root is the directory of all VMs; Create makes a VM's directory, Open returns its Client,
+// List finds those that there are, Sweep removes what crashed processes left. A Client starts, inspects, stops and removes
+// its VM, follows its events, waits for its first boot and connects to its console.
+package supervisor

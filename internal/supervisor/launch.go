@@ -1,0 +1,392 @@
+package supervisor
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/vmseed/vmseed/internal/qmp"
+	"github.com/vmseed/vmseed/internal/vmnet"
+)
+
+const (
+	// startTime is how long QEMU may take until its monitor answers. It opens images and firmware first.
+	startTime = 2 * time.Minute
+	// silence is how long a guest on an accelerator that may be broken can go without a sign of life, while there is
+	// another accelerator to try. Firmware and boot loader write to the console within seconds when the processor works.
+	silence = 60 * time.Second
+)
+
+// launch starts QEMU by the first attempt that works. An accelerator works when the guest shows a sign of life; while
+// the guest has written to no disk, another start loses nothing.
+func (s *supervisor) launch() (<-chan error, error) {
+	for _, name := range s.plan.Fresh {
+		if err := remove(filepath.Join(s.dir, name)); err != nil {
+			return nil, err
+		}
+	}
+	s.sweepSockets()
+	now := time.Now().UTC()
+	s.update(func(st *State) {
+		// The port of the last run is kept, so that what users wrote down stays true.
+		port := cmp.Or(s.plan.SSH.Port, st.SSHPort)
+		if s.plan.SSH.None {
+			port = 0
+		}
+		*st = State{Status: Starting, Started: &now, Supervisor: os.Getpid(), SSHPort: port}
+	})
+	s.journal.add(Event{Status: Starting})
+	if err := s.startNetworks(); err != nil {
+		return nil, err
+	}
+	return s.launchFrom(0)
+}
+
+// launchFrom starts QEMU by the attempt of a number, or a later one when that does not work.
+func (s *supervisor) launchFrom(first int) (<-chan error, error) {
+	for i := first; i < len(s.plan.Attempts); i++ {
+		a := s.plan.Attempts[i]
+		if i > 0 {
+			s.dropMonitor()
+			s.sweepSockets()
+		}
+		ended, err := s.attempt(a)
+		last := i == len(s.plan.Attempts)-1
+		if err == nil && !last {
+			err = s.prove(ended)
+		}
+		switch {
+		case err == nil:
+			s.attempted = i
+			return ended, nil
+		case last || s.ctx.Err() != nil || errors.Is(err, errWrote):
+			return nil, err
+		}
+		s.another(i, err)
+	}
+	return nil, errors.New("the plan has no way to start the VM")
+}
+
+// another says that the next attempt follows, and why.
+func (s *supervisor) another(i int, err error) {
+	s.note("the accelerator %s does not work here: %v; starting again on %s", s.plan.Attempts[i].Accel, err, s.plan.Attempts[i+1].Accel)
+}
+
+// attempt starts QEMU, connects to it and lets the guest run.
+func (s *supervisor) attempt(a Attempt) (<-chan error, error) {
+	ctx, cancel := context.WithTimeout(s.ctx, startTime)
+	defer cancel()
+	for _, h := range s.plan.Helpers {
+		if err := s.startHelper(ctx, h); err != nil {
+			return nil, err
+		}
+	}
+	s.quiet()
+	// The guest waits until everything is connected to it.
+	ended, err := s.spawn(s.plan.Program, append(append([]string{}, a.Args...), "-S"))
+	if err != nil {
+		return nil, err
+	}
+	gone := make(chan struct{})
+	result := make(chan error, 1)
+	go func() {
+		result <- <-ended
+		close(gone)
+	}()
+	if err := s.connect(ctx, gone); err != nil {
+		s.quit(result)
+		return nil, fmt.Errorf("%w%s", err, s.lastWords())
+	}
+	s.update(func(st *State) { st.Accel = a.Accel })
+	if err := s.resume(ctx); err != nil {
+		s.quit(result)
+		return nil, err
+	}
+	return result, nil
+}
+
+// spawn starts a program in the VM's directory, with its words in QEMU's log.
+func (s *supervisor) spawn(program string, args []string) (<-chan error, error) {
+	log, err := os.OpenFile(filepath.Join(s.dir, QEMULog), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	cmd := exec.Command(program, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
+	ended, err := startProcess(cmd, !s.plan.Detached)
+	if err != nil {
+		return nil, err
+	}
+	if program == s.plan.Program {
+		s.update(func(st *State) { st.PID = cmd.Process.Pid })
+	}
+	return ended, nil
+}
+
+func (s *supervisor) startHelper(ctx context.Context, h Helper) error {
+	if len(processesIn(s.dir, h.Program)) > 0 {
+		return nil
+	}
+	if err := remove(filepath.Join(s.dir, h.Socket)); err != nil {
+		return err
+	}
+	ended, err := s.spawn(h.Program, h.Args)
+	if err != nil {
+		return fmt.Errorf("%s: %w", h.Name, err)
+	}
+	for pause := firstPause; ; pause = min(2*pause, longPause) {
+		if _, err := os.Lstat(filepath.Join(s.dir, h.Socket)); err == nil {
+			return nil
+		}
+		select {
+		case err := <-ended:
+			return fmt.Errorf("%s ended: %w%s", h.Name, err, s.lastWords())
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w", h.Name, ctx.Err())
+		case <-time.After(pause):
+		}
+	}
+}
+
+// connect connects to QEMU's monitor, and everything else to QEMU.
+func (s *supervisor) connect(ctx context.Context, gone <-chan struct{}) error {
+	conn, err := dialUntil(ctx, gone, s.dir, MonitorSocket)
+	if err != nil {
+		return fmt.Errorf("QEMU does not start: %w", err)
+	}
+	monitor, err := qmp.New(ctx, conn, s.fromQEMU)
+	if err != nil {
+		return err
+	}
+	s.mutex.Lock()
+	s.monitor = monitor
+	s.mutex.Unlock()
+	if len(s.links) == 0 {
+		if err := s.startNetworks(); err != nil {
+			return err
+		}
+	}
+	s.connectGuest()
+	return nil
+}
+
+// dropMonitor forgets the monitor of an attempt that has ended.
+func (s *supervisor) dropMonitor() {
+	s.mutex.Lock()
+	monitor := s.monitor
+	s.monitor, s.shutdown = nil, ""
+	s.mutex.Unlock()
+	if monitor != nil {
+		_ = monitor.Close()
+	}
+}
+
+// connectGuest connects the console, the report port and the networks, once for all attempts: they connect again.
+func (s *supervisor) connectGuest() {
+	s.mutex.Lock()
+	first := !s.serial.used
+	s.serial.used = true
+	s.mutex.Unlock()
+	if !first {
+		return
+	}
+	s.keep(SerialSocket, s.serial.serve)
+	s.keep(ReportSocket, s.listenReports)
+	for i, n := range s.plan.NICs {
+		s.keep(n.Socket, func(conn net.Conn) error { return s.links[i].Serve(conn) })
+	}
+	s.working.Go(s.rotateLogs)
+}
+
+// startNetworks makes the networks of the NICs and the forward to the guest's SSH server.
+func (s *supervisor) startNetworks() error {
+	for _, n := range s.plan.NICs {
+		network, err := vmnet.New(n.Network, s.log)
+		if err != nil {
+			return err
+		}
+		s.links = append(s.links, network)
+	}
+	ssh := s.plan.SSH
+	if ssh.None || ssh.NIC < 0 || ssh.NIC >= len(s.links) {
+		return nil
+	}
+	port := ssh.Port
+	if s.state.SSHPort != 0 {
+		port = s.state.SSHPort
+	}
+	l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil && ssh.Port == 0 && port != 0 {
+		s.note("port %d of this host is taken by another program; the guest's SSH server gets another", port)
+		l, err = net.Listen("tcp4", "127.0.0.1:0")
+	}
+	if err != nil {
+		return fmt.Errorf("the forward to the guest's SSH server: %w", err)
+	}
+	s.links[ssh.NIC].Forward(l, 22)
+	s.update(func(st *State) { st.SSHPort = l.Addr().(*net.TCPAddr).Port })
+	return nil
+}
+
+// resume plugs the cables as planned and lets the guest run.
+func (s *supervisor) resume(ctx context.Context) error {
+	m := s.qemu()
+	for _, id := range s.plan.LinksDown {
+		if err := m.Execute(ctx, "set_link", map[string]any{"name": id, "up": false}, nil); err != nil {
+			return err
+		}
+	}
+	if err := m.Execute(ctx, "cont", nil, nil); err != nil {
+		return err
+	}
+	s.status(Running, "")
+	return nil
+}
+
+// quiet forgets the signs and troubles of an earlier attempt.
+func (s *supervisor) quiet() {
+	for {
+		select {
+		case <-s.signs:
+		case <-s.trouble:
+		default:
+			return
+		}
+	}
+}
+
+// errWrote means that a guest cannot be started again without harm.
+var errWrote = errors.New("the guest has written to its disk already")
+
+// prove waits for the guest's first sign of life on an accelerator that may not work. On an error QEMU has ended.
+func (s *supervisor) prove(ended <-chan error) error {
+	limit := time.NewTimer(silence)
+	defer limit.Stop()
+	select {
+	case <-s.signs:
+		return nil
+	case reason := <-s.trouble:
+		return s.giveUp(ended, reason)
+	case <-limit.C:
+		return s.giveUp(ended, fmt.Sprintf("no sign of life for %v", silence))
+	case err := <-ended:
+		return errors.Join(errors.New("QEMU ended"), err)
+	case <-s.ctx.Done():
+		if !s.plan.Detached {
+			s.quit(ended)
+		}
+		return s.ctx.Err()
+	}
+}
+
+// giveUp ends a guest that cannot go on. The error wraps errWrote when another start would harm its disks.
+func (s *supervisor) giveUp(ended <-chan error, reason string) error {
+	wrote, err := s.wrote()
+	s.quit(ended)
+	switch {
+	case err != nil:
+		return errors.Join(errors.New(reason), err)
+	case wrote:
+		return fmt.Errorf("%s; %w, so it is not started again", reason, errWrote)
+	}
+	return errors.New(reason)
+}
+
+// wrote reports whether the guest has written to a disk.
+func (s *supervisor) wrote() (bool, error) {
+	ctx, cancel := context.WithTimeout(s.ctx, quitTime)
+	defer cancel()
+	var stats []struct {
+		Stats struct {
+			Writes int64 `json:"wr_operations"`
+		} `json:"stats"`
+	}
+	m := s.qemu()
+	if m == nil {
+		return false, nil
+	}
+	if err := m.Execute(ctx, "query-blockstats", nil, &stats); err != nil {
+		return false, err
+	}
+	for _, d := range stats {
+		if d.Stats.Writes > 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// fromQEMU handles an event of QEMU.
+func (s *supervisor) fromQEMU(e qmp.Event) {
+	switch e.Name {
+	case "SHUTDOWN":
+		var data struct {
+			Reason string `json:"reason"`
+		}
+		_ = json.Unmarshal(e.Data, &data)
+		s.mutex.Lock()
+		s.shutdown = data.Reason
+		s.mutex.Unlock()
+	case "RESET":
+		s.note("the guest restarts")
+	case "STOP":
+		// Asking back from here would wait for itself.
+		s.working.Go(s.stopped)
+	case "RESUME":
+		s.working.Go(func() { s.status(Running, "") })
+	}
+}
+
+// stopped finds out why QEMU stopped the guest.
+func (s *supervisor) stopped() {
+	ctx, cancel := context.WithTimeout(s.ctx, quitTime)
+	defer cancel()
+	m := s.qemu()
+	if m == nil {
+		return
+	}
+	var status struct {
+		Status string `json:"status"`
+	}
+	if err := m.Execute(ctx, "query-status", nil, &status); err != nil {
+		return
+	}
+	switch status.Status {
+	case "running", "shutdown", "postmigrate":
+	case "internal-error":
+		select {
+		case s.trouble <- "QEMU stopped the guest with an internal error":
+		default:
+		}
+	default:
+		s.status(Paused, status.Status)
+	}
+}
+
+// lastWords returns the end of what QEMU said, for an error.
+func (s *supervisor) lastWords() string {
+	f, err := os.Open(filepath.Join(s.dir, QEMULog))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	const most = 600
+	if info, err := f.Stat(); err == nil && info.Size() > most {
+		_, _ = f.Seek(-most, io.SeekEnd)
+	}
+	text, _ := io.ReadAll(f)
+	if len(text) == 0 {
+		return ""
+	}
+	return "; QEMU says: " + strings.TrimSpace(string(text))
+}

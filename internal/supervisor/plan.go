@@ -1,0 +1,117 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/vmseed/vmseed/internal/atomicfile"
+	"github.com/vmseed/vmseed/internal/vmnet"
+)
+
+// Names of files in a VM's state directory. QEMU runs with that directory as its own and makes the sockets by their bare
+// names, because the path of a Unix socket must be short.
+const (
+	planFile  = "plan.json"
+	stateFile = "state.json"
+	eventFile = "events.jsonl"
+	lockFile  = "lock"
+	// SerialLog is what the guest wrote to its serial console; the older part is in SerialLog + ".1".
+	SerialLog = "serial.log"
+	// QEMULog is what QEMU itself said, SupervisorLog what the supervisor did.
+	QEMULog       = "qemu.log"
+	SupervisorLog = "supervisor.log"
+	// The sockets that QEMU listens on.
+	MonitorSocket = "qmp.sock"
+	SerialSocket  = "serial.sock"
+	ReportSocket  = "report.sock"
+	// TPMSocket is that of the helper which emulates the TPM.
+	TPMSocket = "tpm.sock"
+	// controlSocket is the supervisor's own.
+	controlSocket = "control.sock"
+)
+
+// planVersion changes when an older supervisor could not carry out a plan.
+const planVersion = 1
+
+// Plan is everything that is needed to start a VM and to find it again. It holds no secret: those are in files of mode
+// 0600 that the arguments name.
+type Plan struct {
+	Version   int    `json:"version"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UUID      string `json:"uuid"`
+	// Detached lets QEMU outlive its supervisor.
+	Detached bool `json:"detached"`
+	// Program is QEMU; Attempts are tried in order until the guest makes progress.
+	Program  string    `json:"program"`
+	Attempts []Attempt `json:"attempts"`
+	Helpers  []Helper  `json:"helpers,omitempty"`
+	// NICs are those whose network the supervisor provides.
+	NICs []NIC `json:"nics,omitempty"`
+	SSH  SSH   `json:"ssh"`
+	// LinksDown are the devices whose cable is not plugged in.
+	LinksDown []string `json:"linksDown,omitempty"`
+	// Fresh are files that are removed before each start, because their contents belong to one run.
+	Fresh []string `json:"fresh,omitempty"`
+}
+
+// Attempt is one way to start QEMU.
+type Attempt struct {
+	Accel string   `json:"accel"`
+	Args  []string `json:"args"`
+}
+
+// Helper is a program that QEMU needs beside it. It is started first and ends when QEMU does.
+type Helper struct {
+	Name    string   `json:"name"`
+	Program string   `json:"program"`
+	Args    []string `json:"args"`
+	// Socket appears when the helper is ready.
+	Socket string `json:"socket"`
+}
+
+// NIC is a network interface with a network in the supervisor.
+type NIC struct {
+	Name   string `json:"name"`
+	Socket string `json:"socket"`
+	// Network is what the guest finds there.
+	Network vmnet.Config `json:"network"`
+}
+
+// SSH is how the host reaches the guest's SSH server.
+type SSH struct {
+	// Port is that on 127.0.0.1; 0 means that the supervisor picks one.
+	Port int `json:"port,omitempty"`
+	// NIC is the number of the NIC that carries it, or -1 where QEMU forwards by itself.
+	NIC int `json:"nic"`
+	// None means that the guest has no network.
+	None bool `json:"none,omitempty"`
+}
+
+// Save writes the plan into a VM's state directory.
+func (p Plan) Save(dir string) error {
+	p.Version = planVersion
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteBytes(filepath.Join(dir, planFile), append(text, '\n'))
+}
+
+// LoadPlan reads the plan in a VM's state directory.
+func LoadPlan(dir string) (Plan, error) {
+	var p Plan
+	text, err := os.ReadFile(filepath.Join(dir, planFile))
+	if err != nil {
+		return p, err
+	}
+	if err := json.Unmarshal(text, &p); err != nil {
+		return p, fmt.Errorf("%s: %w", filepath.Join(dir, planFile), err)
+	}
+	if p.Version != planVersion || len(p.Attempts) == 0 {
+		return p, fmt.Errorf("%s was written by another version of vmseed (plan version %d)", filepath.Join(dir, planFile), p.Version)
+	}
+	return p, nil
+}

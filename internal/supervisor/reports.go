@@ -1,0 +1,115 @@
+package supervisor
+
+import (
+	"bufio"
+	"net"
+	"time"
+
+	"github.com/vmseed/vmseed/report"
+)
+
+// hesitation is how long the console's word on the first boot waits for the reporter's, which says more and comes a
+// little later.
+const hesitation = 45 * time.Second
+
+// fromGuest handles what the guest writes to its console.
+func (s *supervisor) fromGuest(piece []byte) {
+	s.sign()
+	_, _ = s.console.Write(piece)
+}
+
+// sign records a sign of life.
+func (s *supervisor) sign() {
+	select {
+	case s.signs <- struct{}{}:
+	default:
+	}
+}
+
+// listenReports reads the reporter's lines from a connection to its port and answers them.
+func (s *supervisor) listenReports(conn net.Conn) error {
+	lines := bufio.NewScanner(conn)
+	lines.Buffer(make([]byte, 0, 4096), report.MaxLine)
+	for lines.Scan() {
+		s.sign()
+		m, err := report.Parse(lines.Bytes(), s.name(), time.Now().UTC())
+		if err != nil {
+			s.log.Warn("reading a report", "error", err)
+			continue
+		}
+		s.take(m)
+		if _, err := conn.Write(m.Ack()); err != nil {
+			return err
+		}
+	}
+	// A line beyond all bounds ends the connection; QEMU's port takes the next.
+	return lines.Err()
+}
+
+// take records a line of the reporter once.
+func (s *supervisor) take(m report.Message) {
+	s.mutex.Lock()
+	known := s.answered[m.Boot] >= m.Sequence
+	if !known {
+		if len(s.answered) > 1000 {
+			clear(s.answered) // a guest that boots this often, or only says so
+		}
+		s.answered[m.Boot] = m.Sequence
+	}
+	s.spoke = true
+	s.mutex.Unlock()
+	switch {
+	case known:
+	case m.Event.Stage.Ended():
+		s.firstBoot(m.Event)
+	default:
+		s.journal.add(Event{Report: &m.Event})
+	}
+}
+
+// fromConsole handles what the console shows of the first boot.
+func (s *supervisor) fromConsole(e report.Event) {
+	s.mutex.Lock()
+	spoke := s.spoke
+	if e.Stage.Ended() && !spoke {
+		s.rough = &e
+	}
+	s.mutex.Unlock()
+	if spoke {
+		return
+	}
+	if !e.Stage.Ended() {
+		s.journal.add(Event{Report: &e})
+		return
+	}
+	s.working.Go(func() {
+		timer := time.NewTimer(hesitation)
+		defer timer.Stop()
+		select {
+		case <-s.ctx.Done():
+			return // finish takes it from there
+		case <-timer.C:
+		}
+		s.mutex.Lock()
+		rough := s.rough
+		s.rough = nil
+		spoke := s.spoke
+		s.mutex.Unlock()
+		if rough != nil && !spoke {
+			s.firstBoot(*rough)
+		}
+	})
+}
+
+// firstBoot records a final word on the first boot. A later boot of the same instance has nothing to say on it.
+func (s *supervisor) firstBoot(e report.Event) {
+	if e.Source == report.SerialConsole {
+		s.note("the guest has no reporter, or its vendor-data is switched off: judged by its serial console, which shows less")
+	}
+	s.update(func(st *State) {
+		if st.FirstBoot == nil || e.Result != nil && e.Result.FirstBoot {
+			st.FirstBoot = &e
+		}
+	})
+	s.journal.add(Event{Report: &e})
+}

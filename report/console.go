@@ -1,0 +1,112 @@
+package report
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Marks of cloud-init on the console. The final message is a default that an image or a user can change; the login
+// prompt then says that the guest is up, though not that cloud-init is done.
+var (
+	consoleRun   = regexp.MustCompile(`Cloud-init v\. (\S+) running '(init-local|init|modules:config|modules:final)'`)
+	consoleDone  = regexp.MustCompile(`Cloud-init v\. (\S+) finished at .*Datasource (.+?)\.\s+Up `)
+	consoleWord  = regexp.MustCompile(`^\s*(?:\[[ 0-9.]+\] )?(?:cloud-init\[\d+\]: )?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - \S+\[(WARNING|ERROR|CRITICAL|DEPRECATED)\]: (.*)`)
+	consoleUnit  = regexp.MustCompile(`Failed to start .*(cloud-init|cloud-config|cloud-final)`)
+	consoleKey   = regexp.MustCompile(`(?:^|: )((?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\S+) [A-Za-z0-9+/=]{40,}(?: \S+)?)\s*$`)
+	escapeCodes  = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
+	consoleStage = map[string]Stage{"init-local": Local, "init": Init, "modules:config": Config, "modules:final": Final}
+)
+
+// Console reads a guest's serial console for what it shows of the first boot. It is the word of last resort: where the
+// reporter cannot run.
+type Console struct {
+	machine string
+	emit    func(Event)
+	now     func() time.Time
+	line    bytes.Buffer
+	result  Result
+	keys    bool
+	stage   Stage
+}
+
+// NewConsole makes a reader for a machine that passes on what it finds.
+func NewConsole(machine string, now func() time.Time, emit func(Event)) *Console {
+	return &Console{machine: machine, now: now, emit: emit}
+}
+
+// Write takes what the guest wrote to its console. It never fails.
+func (c *Console) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		line, tail, ended := bytes.Cut(rest, []byte("\n"))
+		if c.line.Len()+len(line) <= MaxLine {
+			c.line.Write(line)
+		}
+		if ended {
+			c.read(clean(escapeCodes.ReplaceAllString(c.line.String(), "")))
+			c.line.Reset()
+		}
+		rest = tail
+	}
+	return len(p), nil
+}
+
+func (c *Console) read(line string) {
+	if m := consoleRun.FindStringSubmatch(line); m != nil {
+		if stage := consoleStage[m[2]]; stage != c.stage {
+			if stage == Local {
+				c.result = Result{}
+			}
+			c.stage = stage
+			c.emit(c.event(stage))
+		}
+	}
+	if m := consoleWord.FindStringSubmatch(line); m != nil {
+		switch m[1] {
+		case "DEPRECATED":
+			c.result.Deprecations = append(c.result.Deprecations, m[2])
+		case "WARNING":
+			c.warn(m[2])
+		default:
+			c.result.Errors = append(c.result.Errors, m[2])
+		}
+	}
+	if consoleUnit.MatchString(line) {
+		c.result.Errors = append(c.result.Errors, line)
+	}
+	switch {
+	case strings.Contains(line, "BEGIN SSH HOST KEY KEYS"):
+		c.keys, c.result.HostKeys = true, nil
+	case strings.Contains(line, "END SSH HOST KEY KEYS"):
+		c.keys = false
+	case c.keys && len(c.result.HostKeys) < maxItems:
+		if m := consoleKey.FindStringSubmatch(line); m != nil {
+			c.result.HostKeys = append(c.result.HostKeys, m[1])
+		}
+	}
+	if m := consoleDone.FindStringSubmatch(line); m != nil && !c.stage.Ended() {
+		c.stage = Done
+		e := c.event(Done)
+		result := c.result
+		result.Agent, result.DataSource, result.FirstBoot = "cloud-init "+m[1], m[2], true
+		e.Result = &result
+		c.emit(e)
+	}
+}
+
+// warn sorts a warning: a document that was dropped is an error, however quietly cloud-init says so.
+func (c *Console) warn(text string) {
+	switch {
+	case strings.HasPrefix(text, "Failed loading yaml blob"), strings.HasPrefix(text, "Unhandled non-multipart"):
+		c.result.Errors = append(c.result.Errors, text)
+	case strings.Contains(text, "Deprecated cloud-config provided"):
+		c.result.Deprecations = append(c.result.Deprecations, text)
+	default:
+		c.result.Warnings = append(c.result.Warnings, text)
+	}
+}
+
+func (c *Console) event(s Stage) Event {
+	return Event{Machine: c.machine, Source: SerialConsole, Stage: s, Time: c.now()}
+}
