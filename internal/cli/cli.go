@@ -171,7 +171,7 @@ func (a *app) root() *cobra.Command {
 		}
 		return usagef("--diagnostics takes %s, not %q", strings.Join(formats, ", "), a.diagnostics)
 	}
-	root.AddCommand(a.render(), a.show(), a.check(), a.explain(), a.diff(), a.convert(), a.version())
+	root.AddCommand(a.render(), a.show(), a.check(), a.explain(), a.diff(), a.convert(), a.localds(), a.version())
 	return root
 }
 
