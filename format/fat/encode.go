@@ -179,6 +179,7 @@ var longPlaces = [unitsPerEntry]int{1, 3, 5, 7, 9, 14, 16, 18, 20, 22, 24, 28, 3
 
 // fatTime returns a time as stored, [FAT Date and Time Formats].
 func fatTime(t time.Time) (date, clock uint16) {
-	return uint16((t.Year()-1980)<<9 | int(t.Month())<<5 | t.Day()),
-		uint16(t.Hour()<<11 | t.Minute()<<5 | t.Second()/2)
+	year, month, day := t.Date()
+	hour, minute, second := t.Clock()
+	return uint16((year-1980)<<9 | int(month)<<5 | day), uint16(hour<<11 | minute<<5 | second/2)
 }

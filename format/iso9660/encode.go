@@ -283,9 +283,10 @@ func put32(b []byte, n uint32) {
 
 // putTime writes the 7 bytes of ECMA-119 9.1.5. The offset from UTC stays 0.
 func putTime(b []byte, t time.Time) {
-	b[0] = byte(t.Year() - 1900)
-	b[1], b[2] = byte(t.Month()), byte(t.Day())
-	b[3], b[4], b[5] = byte(t.Hour()), byte(t.Minute()), byte(t.Second())
+	year, month, day := t.Date()
+	hour, minute, second := t.Clock()
+	b[0], b[1], b[2] = byte(year-1900), byte(month), byte(day)
+	b[3], b[4], b[5] = byte(hour), byte(minute), byte(second)
 }
 
 // putVolumeTime writes the 17 bytes of ECMA-119 8.4.26.1.
