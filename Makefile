@@ -1,0 +1,117 @@
+# make build          bin/vmseed
+# make demo           boot the example pod and show what the guest made of it
+# make test           everything: unit, cross, conformance, e2e; ends with a table
+# make unit           the tests that need nothing but Go
+# make conformance    the tests that ask cloud-init, xorriso, Linux and others
+# make e2e            the tests that boot whole guests
+# make fuzz           run every fuzz target for FUZZTIME (60s)
+# make bench          benchmarks, beside other tools and libraries
+# make golden         rewrite the expected files of tests and the generated docs
+# make tools          install what conformance and e2e need (Debian, as root)
+# make guest          build the Debian guest image of e2e and demo
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := build
+.PHONY: check-go build tools guest demo unit cross conformance e2e fuzz bench golden test clean
+
+FUZZTIME ?= 60s
+E2E_TIMEOUT ?= 60m
+
+# Every fuzz target, as directory:function. internal/archtest holds it complete.
+FUZZ = \
+	./format/cloudconfig/lint:FuzzLint \
+	./format/fat:FuzzReader \
+	./format/fat:FuzzWriteRead \
+	./format/iso9660:FuzzReader \
+	./format/iso9660:FuzzWriteRead \
+	./format/kubeobject:FuzzRead \
+	./format/mimepart:FuzzMultipart \
+	./format/netconfig:FuzzParse \
+	./frontend/cniresult:FuzzRead \
+	./frontend/plain:FuzzPlain \
+	./internal/bounded:FuzzJSON \
+	./internal/bounded:FuzzYAML
+
+# Debian packages that the tests need beside those which guests and judges list.
+PACKAGES = ca-certificates cloud-image-utils dosfstools e2fsprogs genisoimage mtools openssh-client p7zip-full xorriso
+
+SUMMARY = go run ./internal/testsummary
+# The packages with tests behind a build tag.
+tagged = $(shell grep -rl --include='*_test.go' '^//go:build .*$(1)' . | grep -v '^./bench/' | xargs -r -n1 dirname | sort -u)
+
+check-go:
+	@command -v go >/dev/null || { echo "vmseed needs Go 1.26 or newer; there is no go in PATH" >&2; exit 1; }
+	@version=$$(go env GOVERSION); minor=$${version#go1.}; minor=$${minor%%[!0-9]*}; \
+	if [ "$${version#go1.}" = "$$version" ] || [ "$${minor:-0}" -lt 26 ]; then \
+		echo "vmseed needs Go 1.26 or newer; this is $$version" >&2; exit 1; fi
+
+build: check-go
+	go build -trimpath -o bin/vmseed ./cmd/vmseed
+
+tools:
+	@if ! command -v dpkg-query >/dev/null; then \
+		echo "This is no Debian system; see the package lists named in Makefile (target tools)" >&2; exit 1; fi; \
+	missing=; for p in $$(sed '/^#/d; /^$$/d' e2e/guest/packages.txt internal/judge/packages.txt | sort -u) $(PACKAGES); do \
+		dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if [ "$$(id -u)" != 0 ]; then echo "Missing; run as root: apt-get install$$missing" >&2; exit 1; fi; \
+	echo "installing$$missing"; \
+	export DEBIAN_FRONTEND=noninteractive; \
+	apt-get -q -o DPkg::Lock::Timeout=600 update && \
+	apt-get -q -y -o DPkg::Lock::Timeout=600 --no-install-recommends install $$missing
+
+guest:
+	./e2e/guest/build.sh
+
+demo: build tools guest
+	./e2e/demo.sh
+
+unit: check-go
+	@$(SUMMARY) step unit gofmt bash -c 'out=$$(gofmt -l .); echo -n "$$out"; [ -z "$$out" ]'
+	@$(SUMMARY) step unit vet go vet -tags conformance,e2e ./...
+	@$(SUMMARY) step unit vet-bench bash -c 'cd bench && go vet ./...'
+	@$(SUMMARY) test unit -count=1 -shuffle=on ./...
+
+# What a user without QEMU needs builds everywhere, its tests included; so does
+# everything else on Unix.
+PORTABLE = . ./cmd/... ./datasource/... ./delivery/... ./diag/... ./format/... ./frontend/... ./machine/... \
+	./secret/... ./seed/... ./internal/atomicfile/... ./internal/bounded/... ./internal/cli/...
+cross: check-go
+	@for os in linux darwin windows; do for arch in amd64 arm64; do \
+		target="env CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch"; \
+		$(SUMMARY) step cross $$os/$$arch $$target go build -o /dev/null ./cmd/vmseed && \
+		$(SUMMARY) step cross $$os/$$arch-tests $$target go vet $(PORTABLE) || exit 1; \
+	done; done
+
+conformance: check-go
+	@$(SUMMARY) test conformance -count=1 -timeout 30m -tags conformance $(call tagged,conformance)
+
+# One package at a time: the tests inside boot two guests at once.
+e2e: check-go
+	@$(SUMMARY) test e2e -count=1 -timeout $(E2E_TIMEOUT) -p 1 -tags e2e $(call tagged,e2e)
+
+fuzz: check-go
+	@set -e; for target in $(FUZZ); do echo "== $$target"; \
+		go test -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(FUZZTIME) "$${target%:*}"; done
+
+bench: check-go
+	go test -run '^$$' -bench . -benchmem ./format/...
+	cd bench && go run .
+
+# Packages whose tests have the flag -update.
+golden: check-go
+	go test $$(grep -rlE --include='*_test.go' 'flag.Bool\("update"' . | xargs -n1 dirname | sort -u) -update
+
+# All phases run even when one fails; the table at the end fails then.
+test: check-go
+	@rm -rf bin/summary
+	-@$(SUMMARY) step tools tools $(MAKE) --no-print-directory tools
+	-@$(MAKE) --no-print-directory unit
+	-@$(MAKE) --no-print-directory cross
+	-@$(MAKE) --no-print-directory conformance
+	-@$(SUMMARY) step guest image $(MAKE) --no-print-directory guest
+	-@$(MAKE) --no-print-directory e2e
+	@$(SUMMARY) total tools unit cross conformance guest e2e
+
+clean:
+	rm -rf bin

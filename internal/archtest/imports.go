@@ -1,0 +1,232 @@
+package archtest
+
+import (
+	"go/ast"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// layer says what the packages of a pattern may import. The first layer that matches a package counts.
+type layer struct {
+	of string
+	// may are the module's own packages.
+	may []string
+	// libraries are packages of other modules.
+	libraries []string
+	// pure forbids clock, dice, disk and network.
+	pure bool
+	why  string
+}
+
+const (
+	yaml  = "go.yaml.in/yaml/v4"
+	cobra = "github.com/spf13/cobra"
+)
+
+// words are the packages that carry no decision: what things are called, said and hidden.
+var words = []string{"diag", "secret"}
+
+// layers is the arrow rule. Imports of packages in the module are listed, so what a package reaches indirectly is
+// bounded as well.
+var layers = []layer{
+	{of: "secret", why: "everything imports secret, so it imports nothing"},
+	{of: "diag", why: "everything imports diag, so it imports nothing"},
+	{of: "machine", may: words, pure: true, why: "a noun that knew more than how it is said would drag that into every plug-in"},
+	{of: "machine/machinetest", may: append([]string{"machine"}, words...), why: "the sample machine serves every conformance suite"},
+	{of: "seed", may: words, pure: true, why: "a noun that knew more than how it is said would drag that into every plug-in"},
+	{of: "report", may: append([]string{"machine"}, words...), why: "the guest's word is judged the same way by command, daemon and node"},
+
+	{of: "format/iso9660/...", pure: true, may: []string{"format/iso9660/..."}, why: "other tools take this package as it is, so it needs the standard library alone"},
+	{of: "format/fat/...", pure: true, why: "other tools take this package as it is, so it needs the standard library alone"},
+	{of: "format/crypt", libraries: []string{"github.com/GehirnInc/crypt/sha512_crypt"}, pure: true,
+		why: "a hash is made of its arguments alone, so that rendering twice gives the same bytes"},
+	{of: "format/kubeobject", may: append([]string{"format/tree", "internal/bounded"}, words...), libraries: []string{yaml}, pure: true,
+		why: "a format knows bytes, not machines"},
+	{of: "format/...", may: []string{"diag", "internal/bounded", "format/..."}, libraries: []string{yaml}, pure: true,
+		why: "a format knows bytes, not machines, so that it can be used and tested alone"},
+
+	{of: "datasource", may: append([]string{"machine", "seed"}, words...), pure: true, why: "a kind is its interface, not its plug-ins"},
+	{of: "datasource/all", may: append([]string{"datasource", "datasource/...", "format/..."}, words...), why: "this is the list of the data sources and of what their packages say"},
+	{of: "datasource/datasourcetest", may: append([]string{"datasource", "machine", "machine/machinetest", "seed", "format/..."}, words...),
+		why: "the conformance suite knows the kind, not its plug-ins"},
+	{of: "datasource/...", may: append([]string{"datasource", "datasource/internal/...", "machine", "seed", "format/...", "internal/bounded"}, words...),
+		libraries: []string{yaml}, pure: true,
+		why: "rendering is a function of the machine: without clock, dice, disk and network it cannot be anything else"},
+
+	{of: "frontend", may: append([]string{"machine", "format/kubeobject", "format/tree"}, words...), pure: true, why: "a kind is its interface, not its plug-ins"},
+	{of: "frontend/all", may: append([]string{"frontend", "frontend/...", "format/...", "internal/bounded"}, words...), why: "this is the list of the front ends and of what their packages say"},
+	{of: "frontend/frontendtest", may: append([]string{"frontend", "machine", "machine/machinetest", "format/...", "internal/bounded"}, words...),
+		libraries: []string{yaml}, why: "the conformance suite knows the kind, not its plug-ins"},
+	{of: "frontend/...", may: append([]string{"frontend", "frontend/internal/...", "machine", "format/...", "internal/bounded"}, words...),
+		libraries: []string{yaml}, pure: true,
+		why: "a front end reads the document it is given; Secrets come through its Resolver, so it needs neither disk nor network"},
+
+	{of: "delivery", may: append([]string{"seed"}, words...), why: "a kind is its interface, not its plug-ins"},
+	{of: "delivery/all", may: append([]string{"delivery", "delivery/..."}, words...), why: "this is the list of the deliveries and of what their packages say"},
+	{of: "delivery/deliverytest", may: append([]string{"delivery", "seed", "internal/atomicfile"}, words...),
+		libraries: []string{"golang.org/x/sys/unix"}, why: "the conformance suite knows the kind, not its plug-ins"},
+	{of: "delivery/...", may: append([]string{"delivery", "delivery/internal/...", "seed", "internal/atomicfile", "format/..."}, words...),
+		why: "a delivery brings bytes to a guest; one that looked into the machine would decide a second time what they mean"},
+
+	{of: "hypervisor", may: append([]string{"machine", "seed", "report"}, words...), why: "a kind is its interface, not its plug-ins"},
+	{of: "hypervisor/all", may: append([]string{"hypervisor", "hypervisor/...", "report", "internal/vmnet", "internal/supervisor"}, words...),
+		why: "this is the list of the hypervisors and of what their packages say"},
+	{of: "hypervisor/hypervisortest", may: append([]string{"hypervisor", "machine", "machine/machinetest", "seed", "report"}, words...),
+		why: "the conformance suite knows the kind, not its plug-ins"},
+	{of: "hypervisor/...", may: append([]string{"hypervisor", "hypervisor/internal/...", "machine", "seed", "report", "internal/atomicfile",
+		"internal/qmp", "internal/supervisor", "internal/vmnet", "internal/bounded"}, words...),
+		libraries: []string{"golang.org/x/sys/unix"},
+		why:       "a hypervisor builds the placed machine and attaches what a delivery wrote; where either came from is not its business"},
+
+	{of: "internal/bounded", may: words, libraries: []string{yaml}, why: "the budgets stand below every parser"},
+	{of: "internal/atomicfile", why: "whole files or none stands below every writer"},
+	{of: "internal/qmp", why: "the monitor protocol is useful to any owner of a QEMU process"},
+	{of: "internal/vmnet", may: append([]string{"machine"}, words...), libraries: []string{"github.com/containers/gvisor-tap-vsock/...",
+		"gvisor.dev/gvisor/...", "github.com/sirupsen/logrus"}, why: "the network stack's large libraries are met in one package"},
+	{of: "internal/supervisor", may: append([]string{"machine", "seed", "report", "internal/atomicfile", "internal/qmp", "internal/vmnet"}, words...),
+		libraries: []string{"golang.org/x/sys/unix"}, why: "the owner of a running VM knows its plan, never the document it came from"},
+	{of: "internal/judge", libraries: []string{"golang.org/x/sys/unix"}, why: "the real consumers judge files, whoever wrote them"},
+	{of: "internal/testguest/...", may: []string{"internal/testguest/..."}, libraries: []string{"golang.org/x/sys/unix"}, why: "a test guest is judge of our code, so it shares none of it"},
+	{of: "internal/testsummary", why: "what counts the tests must not depend on what they test"},
+	{of: "internal/archtest", why: "what judges the tree must not depend on it"},
+
+	{of: ".", may: append([]string{"machine", "seed", "frontend", "datasource", "delivery", "hypervisor", "report", "format/kubeobject", "format/tree",
+		"internal/bounded"}, words...), why: "the engine knows the kinds; who uses the library chooses the plug-ins"},
+	{of: "internal/cli", may: append([]string{".", "machine", "seed", "frontend", "datasource", "delivery", "hypervisor", "report", "frontend/...",
+		"datasource/...", "delivery/...", "hypervisor/...", "format/...", "internal/atomicfile", "internal/bounded", "internal/qmp",
+		"internal/supervisor", "internal/vmnet"}, words...),
+		libraries: []string{cobra, yaml, "golang.org/x/term", "golang.org/x/sys/unix"}, why: "the command puts everything together"},
+	{of: "cmd/*", may: []string{"internal/cli"}, why: "a main that is more than a call cannot be tested"},
+	{of: "examples/...", may: []string{".", "..."}, why: "an example is a user of the library"},
+}
+
+func importRules() []Rule {
+	return []Rule{
+		{"the arrow rule", "a plug-in of one kind never knows a plug-in of another, so that whoever adds one touches nothing else", checkArrows},
+		{"pure packages", "same input, same bytes: what cannot reach clock, dice, disk and network cannot differ", checkPure},
+		{"test packages stay in tests", "a conformance suite or a judge in the product would ship the testing package to users", checkTestPackages},
+		{"package names", "a package is named for what it provides; a drawer for everything has no owner", checkPackageNames},
+	}
+}
+
+func layerOf(dir string) (layer, bool) {
+	for _, l := range layers {
+		if matches(l.of, dir) {
+			return l, true
+		}
+	}
+	return layer{}, false
+}
+
+func checkArrows(t *Tree) []Problem {
+	var out []Problem
+	for _, p := range t.Packages {
+		l, ok := layerOf(p.Dir)
+		if !ok {
+			out = append(out, Problem{p.Dir, "no layer in internal/archtest/imports.go names this package: say there what it may import, and why"})
+			continue
+		}
+		for _, f := range p.code() {
+			imports := f.imports()
+			for _, name := range slices.Sorted(maps.Keys(imports)) {
+				if dir, ok := t.local(name); ok {
+					if !matchesAny(l.may, dir) {
+						out = append(out, t.at(imports[name], "%s may not import %s: %s", p.Dir, dir, l.why))
+					}
+				} else if !standard(name) && !matchesAny(l.libraries, name) {
+					out = append(out, t.at(imports[name], "%s may not import the library %s: %s", p.Dir, name, l.why))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// standard reports whether an import path is of the standard library, whose paths have no dot in the first element.
+func standard(name string) bool {
+	first, _, _ := strings.Cut(name, "/")
+	return !strings.Contains(first, ".")
+}
+
+// impure are the packages that a pure package may not import.
+var impure = map[string]string{"os": "disk and environment", "os/exec": "programs", "os/signal": "signals", "os/user": "accounts",
+	"net": "network (net/netip is fine)", "net/http": "network", "syscall": "the kernel", "math/rand": "dice", "math/rand/v2": "dice",
+	"crypto/rand": "dice", "runtime": "the machine at hand", "io/ioutil": "disk", "golang.org/x/sys/unix": "the kernel", "log": "output", "log/slog": "output"}
+
+// clocks are the functions of package time that a pure package may not use.
+var clocks = []string{"Now", "Since", "Until", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker", "Sleep"}
+
+func checkPure(t *Tree) []Problem {
+	var out []Problem
+	for _, p := range t.Packages {
+		l, ok := layerOf(p.Dir)
+		if !ok || !l.pure || p.command() {
+			continue
+		}
+		for _, f := range p.code() {
+			imports := f.imports()
+			for _, name := range slices.Sorted(maps.Keys(imports)) {
+				if what, ok := impure[name]; ok {
+					out = append(out, t.at(imports[name], "%s may not import %s (%s): %s", p.Dir, name, what, l.why))
+				}
+			}
+			clock := f.name("time")
+			ast.Inspect(f.AST, func(n ast.Node) bool {
+				if sel, ok := n.(*ast.SelectorExpr); ok && clock != "" {
+					if x, ok := sel.X.(*ast.Ident); ok && x.Name == clock && x.Obj == nil && slices.Contains(clocks, sel.Sel.Name) {
+						out = append(out, t.at(n, "%s may not use time.%s: %s", p.Dir, sel.Sel.Name, l.why))
+					}
+				}
+				return true
+			})
+		}
+	}
+	return out
+}
+
+// forTests reports whether a package exists for tests only.
+func forTests(dir string) bool {
+	return strings.HasSuffix(path.Base(dir), "test") && path.Base(dir) != "archtest" || dir == "internal/judge" || matches("internal/testguest/...", dir)
+}
+
+func checkTestPackages(t *Tree) []Problem {
+	var out []Problem
+	for _, p := range t.Packages {
+		if forTests(p.Dir) {
+			continue
+		}
+		for _, f := range p.code() {
+			imports := f.imports()
+			for _, name := range slices.Sorted(maps.Keys(imports)) {
+				dir, ok := t.local(name)
+				if ok && forTests(dir) || name == "testing" || strings.HasPrefix(name, "testing/") {
+					out = append(out, t.at(imports[name], "%s is for tests, and this file is none", name))
+				}
+			}
+		}
+	}
+	return out
+}
+
+func checkPackageNames(t *Tree) []Problem {
+	var out []Problem
+	for _, p := range t.Packages {
+		for _, word := range []string{"util", "utils", "common", "helper", "helpers", "types", "misc", "base", "model", "models", "shared", "pkg"} {
+			if slices.Contains(strings.Split(p.Dir, "/"), word) {
+				out = append(out, Problem{p.Dir, "the name " + word + " says nothing about what is inside"})
+			}
+		}
+		for _, f := range p.code() {
+			name := f.AST.Name.Name
+			if want := path.Base(p.Dir); p.Dir != "." && name != want && name != "main" {
+				out = append(out, t.at(f.AST.Name, "package %s stands in a directory called %s", name, want))
+			}
+			if strings.ToLower(name) != name || strings.Contains(name, "_") {
+				out = append(out, t.at(f.AST.Name, "package %s: a package name is one word in lower case", name))
+			}
+		}
+	}
+	return out
+}
