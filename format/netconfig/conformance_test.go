@@ -77,6 +77,22 @@ type lossRule struct {
 	why                            string
 }
 
+// differences lists what is missing (-) and what is too much (+), sorted.
+func differences(want, have facts) []string {
+	var out []string
+	for _, fact := range slices.Sorted(maps.Keys(want)) {
+		if !have[fact] {
+			out = append(out, "- "+fact)
+		}
+	}
+	for _, fact := range slices.Sorted(maps.Keys(have)) {
+		if !want[fact] {
+			out = append(out, "+ "+fact)
+		}
+	}
+	return out
+}
+
 func (k lossRule) matches(release string, j judged, fact string) bool {
 	full := func(pattern, s string) bool {
 		return pattern == "" || regexp.MustCompile("^(?:"+pattern+")$").MatchString(s)
@@ -102,17 +118,7 @@ func TestGuestsReadWhatWeMean(t *testing.T) {
 			}
 			compared++
 			want, have := wantedFacts(named(j), j.renderer), factsOf(t, j.renderer, got.Files)
-			var wrong []string
-			for _, fact := range slices.Sorted(maps.Keys(want)) {
-				if !have[fact] {
-					wrong = append(wrong, "- "+fact)
-				}
-			}
-			for _, fact := range slices.Sorted(maps.Keys(have)) {
-				if !want[fact] {
-					wrong = append(wrong, "+ "+fact)
-				}
-			}
+			wrong := differences(want, have)
 			wrong = slices.DeleteFunc(wrong, func(fact string) bool {
 				known := false
 				for n, k := range rules {

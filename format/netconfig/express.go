@@ -108,7 +108,7 @@ const (
 	noENI       = "cloud-init reads NICs with IPv4 addresses, DHCPv4 or fixed IPv6 addresses from interfaces(5) text and nothing else"
 	netplanOnly = "only guests that render with netplan honour it"
 	needsStatic = "guests that render with netplan take it only beside a fixed address of the link"
-	schemaWarns = "it works, but cloud-init since 24.1 warns that its schema has no such key for this kind of link"
+	schemaWarns = "it works, but cloud-init 25.1 logs that its schema has no such key for this kind of link"
 	noWords     = "the form has no key for it"
 	emptyLink   = "a link without any address has no place for it"
 )
@@ -166,9 +166,9 @@ func addressRows() []expression {
 func routeRows() []expression {
 	offLink := func(_ *Config, l *Link) bool { return l.has(l.Gateway4) && !l.covers(l.Gateway4) }
 	offLink6 := func(_ *Config, l *Link) bool { return l.has(l.Gateway6) && !l.covers(l.Gateway6) }
-	const off = "no address covers the router: only netplan with cloud-init since 24.1 marks it as on the link"
+	const off = "no address covers the router: of the releases known, only 25.1 with netplan marks it as on the link"
 	const off2 = "no address covers the router: it is written as a route on the link, which only guests that render with netplan honour"
-	family := says{Partly, "guests with NetworkManager and cloud-init since 23.1 lose resolvers of a family that the link has no address of", nil, diag.Note}
+	family := says{Partly, "guests with NetworkManager and cloud-init 25.1 lose resolvers of a family that the link has no address of", nil, diag.Note}
 	return []expression{
 		{"gateway4", func(_ *Config, l *Link) bool { return l.Gateway4.IsValid() },
 			partly(off, offLink), partly(off2, offLink), partly(off, offLink), partly(off, offLink)},
@@ -178,9 +178,9 @@ func routeRows() []expression {
 			partly(needsStatic, noStatic), partly("guests without netplan need an address or DHCP on the link", noSubnet),
 			partly(needsStatic, noStatic), partly("cloud-init does not take routes from interfaces(5) text", nil)},
 		{"routes.metric", hasRoute(func(r Route) bool { return r.Metric != 0 }),
-			partly("cloud-init before 23.1 drops it in guests with NetworkManager", nil),
-			partly("cloud-init before 23.1 drops it unless the guest renders with netplan", nil),
-			partly("cloud-init before 23.1 drops it in guests with NetworkManager", nil),
+			partly("cloud-init 22.4 drops it in guests with NetworkManager", nil),
+			partly("cloud-init 22.4 drops it unless the guest renders with netplan", nil),
+			partly("cloud-init 22.4 drops it in guests with NetworkManager", nil),
 			partly("cloud-init does not take routes from interfaces(5) text", nil)},
 		{"routes.onLink", hasRoute(func(r Route) bool { return r.OnLink }), no(noWords), partly(netplanOnly, nil), no(noWords),
 			partly("cloud-init does not take routes from interfaces(5) text", nil)},
@@ -220,8 +220,8 @@ func dhcpRows() []expression {
 			{"dhcp6Overrides." + name, func(_ *Config, l *Link) bool { return set(l.DHCP6Overrides) }, v1, v2, data, no(noENI)},
 		}
 	}
-	const lost = "only guests with interfaces(5), or with sysconfig files of cloud-init before 23.1, honour it"
-	const lost2 = "guests with NetworkManager, or with sysconfig files of cloud-init since 23.1, lose it"
+	const lost = "only guests with interfaces(5), or with sysconfig files of cloud-init 22.4, honour it, and 25.1 logs that its schema has no such key"
+	const lost2 = "guests with NetworkManager, or with sysconfig files of cloud-init 25.1, lose it"
 	const netd = "only guests that render with netplan or networkd honour it"
 	return slices.Concat(
 		row("routeMetric", func(o DHCPOverrides) bool { return o.RouteMetric != 0 }, partly(lost, nil), partly(lost2, nil), partly(lost, nil)),
@@ -235,12 +235,12 @@ func kindRows() []expression {
 		return func(_ *Config, l *Link) bool { return l.Kind == k }
 	}
 	const nameless = "guests without netplan do not find members that have no interface name"
-	const words = "some are lost in NetworkManager's files of cloud-init before 23.1, and those of two words in sysconfig files"
+	const words = "some are lost in NetworkManager's files of cloud-init 22.4, and those of two words in sysconfig files"
 	rare := says{Partly, "guests that render with networkd themselves, without netplan, get no such link", nil, diag.Note}
 	return []expression{
 		{"bond", has(Bond), rare, rare, rare, refuse(noENI)},
 		{"bond.mode", func(_ *Config, l *Link) bool { return l.Bond != nil && l.Bond.Mode != "" }, fully(), fully(),
-			partly("cloud-init before 23.1 loses it when the guest renders with NetworkManager", nil), no(noENI)},
+			partly("cloud-init 22.4 loses it when the guest renders with NetworkManager", nil), no(noENI)},
 		{"bond.params", func(_ *Config, l *Link) bool { return l.Bond != nil && len(l.Bond.Params) > 0 },
 			partly(words, nil), partly("guests without netplan fail on the whole network at some of them, "+
 				"and those with NetworkManager lose those of two words", unportableParams), partly(words, nil), no(noENI)},

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v4"
-
 	"github.com/vmseed/vmseed/internal/judge"
 )
 
@@ -246,102 +244,6 @@ func (f facts) routeCommand(name string, words []string) {
 		}
 	}
 	f.route(name, to, via, metric)
-}
-
-// netplan reads the YAML that cloud-init writes, or passes on, for netplan.
-func (f facts) netplan(tb testing.TB, text string) {
-	type device struct {
-		Match      struct{ Macaddress string }
-		SetName    string `yaml:"set-name"`
-		Macaddress string
-		MTU        int
-		DHCP4      bool
-		DHCP6      bool
-		AcceptRA   bool `yaml:"accept-ra"`
-		Overrides4 struct {
-			RouteMetric int `yaml:"route-metric"`
-		} `yaml:"dhcp4-overrides"`
-		Addresses   []string
-		Gateway4    string
-		Gateway6    string
-		Nameservers struct{ Addresses, Search []string }
-		Routes      []struct {
-			To, Via string
-			Metric  int
-		}
-		Interfaces []string
-		Parameters map[string]any
-		ID         *int
-		Link       string
-	}
-	var doc struct{ Network map[string]yaml.Node }
-	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
-		tb.Fatalf("netplan document: %v\n%s", err, text)
-	}
-	for section, node := range doc.Network {
-		if section == "version" {
-			continue
-		}
-		var devices map[string]device
-		if err := node.Decode(&devices); err != nil {
-			tb.Fatalf("netplan section %s: %v\n%s", section, err, text)
-		}
-		for name, d := range devices {
-			if d.Match.Macaddress != "" {
-				name = orElse(d.SetName, kernelName)
-			}
-			if mac := orElse(d.Match.Macaddress, d.Macaddress); mac != "" {
-				f.add("%s mac %s", name, mac)
-			}
-			if d.MTU != 0 {
-				f.add("%s mtu %d", name, d.MTU)
-			}
-			if d.DHCP4 {
-				f.add("%s dhcp4", name)
-			}
-			if d.DHCP6 || d.AcceptRA {
-				f.add("%s auto6", name)
-			}
-			if m := d.Overrides4.RouteMetric; m != 0 {
-				f.add("%s dhcp4 metric %d", name, m)
-			}
-			for _, a := range d.Addresses {
-				f.add("%s address %s", name, a)
-			}
-			for _, gw := range []string{d.Gateway4, d.Gateway6} {
-				if gw != "" {
-					f.route(name, "default", gw, "")
-				}
-			}
-			for _, r := range d.Routes {
-				metric := ""
-				if r.Metric != 0 {
-					metric = fmt.Sprint(r.Metric)
-				}
-				f.route(name, r.To, r.Via, metric)
-			}
-			for _, a := range d.Nameservers.Addresses {
-				f.add("dns %s", a)
-			}
-			for _, s := range d.Nameservers.Search {
-				f.add("search %s", s)
-			}
-			for _, m := range d.Interfaces {
-				f.add("%s on %s", name, m)
-			}
-			if d.ID != nil {
-				f.add("%s tag %d", name, *d.ID)
-				f.add("%s on %s", name, d.Link)
-			}
-			for key, value := range d.Parameters {
-				table := bondParams
-				if section == "bridges" {
-					table = bridgeParams
-				}
-				f.add("%s %s %v", name, orElse(table[key].v1, key), value)
-			}
-		}
-	}
 }
 
 // section is a part of an INI file.

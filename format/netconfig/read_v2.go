@@ -292,7 +292,7 @@ func (r *reader) v2Route(l *Link, n *yaml.Node) (Route, bool) {
 		return out, true
 	}
 	p, ok := r.prefix(to, nil, "to", true)
-	if ok && p.Bits() == 0 && p.Addr().Is6() && r.guest.before(23, 1) {
+	if ok && p.Bits() == 0 && p.Addr().Is6() && r.guest.before(23, 4) {
 		r.trap(to, diag.Warning, CodeGuestMisreads, "write gateway6", "cloud-init 22.4 makes ::/64 of it in guests with interfaces(5)")
 	}
 	out.To = p
