@@ -14,7 +14,7 @@
 # root file system, last on the disk so that it can grow.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=e2e/guest/lib.sh
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$here/lib.sh"
 
 cmdline="root=LABEL=root ro console=ttyS0 quiet mitigations=off"

@@ -33,6 +33,12 @@ chroot "$root" addgroup --quiet --system netdev
 chroot "$root" systemctl -q enable systemd-networkd.service systemd-resolved.service
 ln -sf ../run/systemd/resolve/stub-resolv.conf "$root/etc/resolv.conf"
 
+# A guest without a network device has nothing to wait for; networkd would keep
+# its first boot waiting for two minutes, and cloud-init waits for networkd.
+mkdir "$root/etc/systemd/system/systemd-networkd-wait-online.service.d"
+printf '[Unit]\nConditionPathExistsGlob=/sys/class/net/[!l]*\n' \
+	>"$root/etc/systemd/system/systemd-networkd-wait-online.service.d/no-device.conf"
+
 # The mirror settings of the building host are of no use in a guest.
 rm -f "$root/etc/apt/apt.conf.d/99mmdebstrap"
 

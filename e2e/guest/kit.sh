@@ -11,7 +11,7 @@
 # Exit status: 0 there; 3 something must be installed first; 1 it failed.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=e2e/guest/lib.sh
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$here/lib.sh"
 
 flavour=${1:-cloud}

@@ -18,13 +18,14 @@ write_files:
     cloud-init status --wait
     echo "SMOKE cloud-init=$? state=$(systemctl is-system-running --wait) user=$(id -u debian):$(id -g debian)" \
       "source=$(cloud-id) firmware=$([ -d /sys/firmware/efi ] && echo uefi || echo bios)"
+    systemctl --failed --no-legend
     poweroff
 runcmd:
 - systemd-run sh /run/smoke
 `
 
-// The image boots from both firmwares, finds its seed, and comes up without a
-// failed unit. For whoever changes the image's recipe: every e2e test boots the
+// The image boots from both firmwares, with a network and without, finds its
+// seed, and comes up without a failed unit. For whoever changes the image's recipe: every e2e test boots the
 // image anyway, so this does not run by default.
 func TestDiskBoots(t *testing.T) {
 	if os.Getenv("VMSEED_GUEST_SMOKE") == "" {
@@ -35,7 +36,7 @@ func TestDiskBoots(t *testing.T) {
 	}
 	disk, seed := Disk(t), smokeSeed(t)
 	for firmware, args := range map[string][]string{
-		"bios": {"-machine", "pc"},
+		"bios": {"-machine", "pc", "-nic", "user,model=virtio-net-pci,restrict=on"},
 		"uefi": {"-machine", "q35", "-bios", "/usr/share/ovmf/OVMF.fd"},
 	} {
 		t.Run(firmware, func(t *testing.T) {

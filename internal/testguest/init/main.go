@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package main is process 1 of the guests that testguest.Initramfs boots: it
+// Command init is process 1 of the guests that testguest.Initramfs boots: it
 // loads the kernel modules it was given, runs the test's probe, passes on how the
 // probe ended, and powers the guest off.
 package main

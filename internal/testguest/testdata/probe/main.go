@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package main is the probe of testguest's own test: it prints what it finds on
+// Command probe serves testguest's own test: it prints what it finds on
 // the disk with the serial "seed".
 package main
 
