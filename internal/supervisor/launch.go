@@ -385,8 +385,9 @@ func (s *supervisor) lastWords() string {
 		_, _ = f.Seek(-most, io.SeekEnd)
 	}
 	text, _ := io.ReadAll(f)
-	if len(text) == 0 {
+	lines := strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' })
+	if len(lines) == 0 {
 		return ""
 	}
-	return "; QEMU says: " + strings.TrimSpace(string(text))
+	return "; QEMU says: " + strings.Join(lines, " | ")
 }

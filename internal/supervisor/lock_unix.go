@@ -24,3 +24,6 @@ func lock(path string) (f *os.File, held bool, err error) {
 	}
 	return nil, false, err
 }
+
+// private makes every file that this process and its children make readable for their owner alone.
+func private() { syscall.Umask(0o077) }

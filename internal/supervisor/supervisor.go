@@ -61,6 +61,7 @@ type supervisor struct {
 // takes over the running one. A foreground VM ends when lifeline does, which is the end of a pipe that the starting
 // process holds. When ctx ends, a detached VM runs on.
 func Main(ctx context.Context, dir string, lifeline io.Reader) error {
+	private()
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err

@@ -1,0 +1,265 @@
+"""Tells the host how the first boot of this guest goes.
+
+It reads what cloud-init writes down and speaks through a virtio-serial port, so
+it needs no network. The host answers each line; a line without an answer is
+said again. It ends when the host has heard how the first boot went.
+"""
+
+import glob
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import time
+
+PORT = "dev.vmseed.report"
+RUN = "/run/cloud-init/"
+LOG = "/var/log/cloud-init.log"
+STAGES = [("init-local", "init-local"), ("init", "init-network"),
+          ("modules-config", "modules-config"), ("modules-final", "modules-final")]
+LINE = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ - (\S+?)\[(\w+)\]: (.*)$")
+MODULE = re.compile(r"start: (init-network|modules-config|modules-final)/(?:config-)?(\S+?): ")
+PLACE = re.compile(r"^(Failed loading yaml blob\. .*?line \d+ column \d+)", re.S)
+DROPPED = ("Failed loading yaml blob", "Unhandled non-multipart",
+           "Failed to merge", "Failed at merging")
+
+
+def text(path, limit=1 << 20):
+    """The contents of a file, or nothing."""
+    try:
+        with open(path, errors="replace") as f:
+            return f.read(limit)
+    except OSError:
+        return ""
+
+
+def load(path):
+    """The dictionary "v1" of one of cloud-init's files of this boot."""
+    try:
+        return json.loads(text(path)).get("v1") or {}
+    except (ValueError, AttributeError):
+        return {}
+
+
+class Port:
+    """The host's end of the line."""
+
+    def __init__(self):
+        self.path = None
+        self.fd = -1
+        self.seq = 0
+        self.boot = text("/proc/sys/kernel/random/boot_id").strip()
+        self.heard = b""
+        for _ in range(60):
+            self.path = self.find()
+            if self.path:
+                break
+            time.sleep(1)
+
+    def find(self):
+        for name in glob.glob("/sys/class/virtio-ports/*/name"):
+            if text(name).strip() == PORT:
+                return "/dev/" + os.path.basename(os.path.dirname(name))
+        return None
+
+    def say(self, what, seconds):
+        """Says something until the host answers, or for so many seconds."""
+        self.seq += 1
+        line = json.dumps(dict(what, boot=self.boot, seq=self.seq)).encode() + b"\n"
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            try:
+                if self.fd < 0:
+                    self.fd = os.open(self.path, os.O_RDWR | os.O_NONBLOCK)
+                # An end of line first: whatever was cut off before is over.
+                if self.write(b"\n" + line, end) and self.answered(min(end, time.monotonic() + 5)):
+                    return True
+            except OSError:
+                if self.fd >= 0:
+                    os.close(self.fd)
+                self.fd = -1
+            time.sleep(0.5)
+        return False
+
+    def write(self, data, end):
+        while data and time.monotonic() < end:
+            if select.select([], [self.fd], [], 1)[1]:
+                try:
+                    data = data[os.write(self.fd, data):]
+                except BlockingIOError:
+                    time.sleep(0.2)
+        return not data
+
+    def answered(self, end):
+        want = b"ack %d\n" % self.seq
+        while time.monotonic() < end:
+            if select.select([self.fd], [], [], 0.5)[0]:
+                got = os.read(self.fd, 4096)
+                if not got:
+                    time.sleep(0.2)
+                self.heard = (self.heard + got)[-4096:]
+            if want in b"\n" + self.heard:
+                self.heard = b""
+                return True
+        return False
+
+
+class Log:
+    """cloud-init's log of this boot."""
+
+    def __init__(self):
+        self.position = None
+        self.rest = ""
+        self.entries = []
+        self.module = None
+        self.agent = ""
+
+    def read(self):
+        try:
+            with open(LOG, "rb") as f:
+                if self.position is None:
+                    whole = f.read()
+                    self.position = max(whole.rfind(b"running 'init-local'"), 0)
+                    self.position = whole.rfind(b"\n", 0, self.position) + 1
+                f.seek(self.position)
+                data = f.read(4 << 20)
+        except OSError:
+            return
+        self.position += len(data)
+        lines = (self.rest + data.decode(errors="replace")).split("\n")
+        self.rest = lines.pop()
+        for line in lines:
+            self.take(line)
+
+    def take(self, line):
+        found = LINE.match(line)
+        if not found:
+            if self.entries and self.entries[-1] is not None and len(self.entries[-1][1]) < 1500:
+                self.entries[-1][1] += "\n" + line
+            return
+        source, level, message = found.groups()
+        if level in ("WARNING", "ERROR", "CRITICAL", "DEPRECATED"):
+            self.entries.append([level, message])
+        elif self.entries and self.entries[-1] is not None:
+            self.entries.append(None)
+        started = MODULE.match(message)
+        if started:
+            self.module = started.groups()
+        if message.startswith("Cloud-init v. "):
+            self.agent = "cloud-init " + message.split()[2]
+
+
+def judge(level, message, out):
+    """Sorts a message by what it means for the user."""
+    place = PLACE.match(message)
+    if place:  # what follows quotes the document
+        message = place.group(1)
+    message = message.strip()
+    if level == "DEPRECATED" or "Deprecated cloud-config provided" in message:
+        kind = "deprecations"
+    elif level == "WARNING" and not message.startswith(DROPPED):
+        kind = "warnings"
+    else:
+        kind = "errors"
+    if message and message not in out[kind]:
+        out[kind].append(message)
+
+
+def addresses():
+    found = []
+    lines = text("/proc/net/fib_trie").split("\n")
+    for above, line in zip(lines, lines[1:]):
+        if "/32 host LOCAL" in line:
+            found.append(above.split()[-1])
+    for line in text("/proc/net/if_inet6").split("\n"):
+        fields = line.split()
+        if len(fields) == 6 and fields[3] == "00" and fields[5] != "lo":
+            digits = fields[0]
+            found.append(":".join(digits[i:i + 4] for i in range(0, 32, 4)))
+    return sorted({a for a in found if not a.startswith("127.")})
+
+
+def mounts():
+    found = []
+    for line in text("/proc/self/mounts").split("\n"):
+        fields = line.split()
+        if len(fields) > 3 and (fields[0].startswith("/dev/") or fields[2] in ("9p", "virtiofs")):
+            found.append({"device": fields[0], "path": fields[1].replace("\\040", " "), "type": fields[2]})
+    return found
+
+
+def result(log, first):
+    """Everything that the host wants to know at the end."""
+    out = {"errors": [], "warnings": [], "deprecations": []}
+    log.read()
+    for entry in log.entries:
+        if entry:
+            judge(entry[0], entry[1], out)
+    status, verdict = load(RUN + "status.json"), load(RUN + "result.json")
+    for message in verdict.get("errors") or []:
+        judge("ERROR", str(message), out)
+    seconds = {}
+    for name, stage in STAGES:
+        entry = status.get(name) or {}
+        for level, messages in (entry.get("recoverable_errors") or {}).items():
+            for message in messages:
+                judge(level, str(message), out)
+        for message in entry.get("errors") or []:
+            judge("ERROR", str(message), out)
+        if entry.get("start") and entry.get("finished"):
+            seconds[stage] = round(entry["finished"] - entry["start"], 2)
+    out.update(
+        firstBoot=first, instance=text("/var/lib/cloud/data/instance-id").strip(), agent=log.agent,
+        dataSource=verdict.get("datasource") or status.get("datasource") or "",
+        hostname=os.uname().nodename, addresses=addresses(), mounts=mounts(), seconds=seconds,
+        hostKeys=[text(p).strip() for p in sorted(glob.glob("/etc/ssh/ssh_host_*_key.pub"))])
+    return out
+
+
+def broken():
+    """The name of a service of cloud-init that failed, where systemd tells."""
+    names = ["cloud-init-local", "cloud-init-main", "cloud-init-network", "cloud-init", "cloud-config", "cloud-final"]
+    for name in names:
+        try:
+            if subprocess.call(["systemctl", "is-failed", "-q", name + ".service"]) == 0:
+                return name
+        except OSError:
+            return ""
+    return ""
+
+
+def main():
+    stopping = []
+    signal.signal(signal.SIGTERM, lambda *_: stopping.append(True))
+    first = not glob.glob("/var/lib/cloud/instance/sem/config_*")
+    port = Port()
+    if not port.path:
+        return
+    log, told, next_look, failing = Log(), None, time.monotonic() + 30, 0
+    port.say({"stage": "init-network"}, 10)
+    while True:
+        log.read()
+        status = load(RUN + "status.json")
+        if os.path.exists(RUN + "result.json") and not status.get("stage"):
+            port.say({"stage": "done", "result": result(log, first)}, 20 if stopping else 600)
+            return
+        if stopping:
+            return
+        if log.module and log.module != told:
+            told = log.module
+            port.say({"stage": told[0], "module": told[1]}, 5)
+        if time.monotonic() > next_look:
+            next_look = time.monotonic() + 30
+            name = broken()
+            failing = failing + 1 if name else 0
+            if failing > 1:
+                out = result(log, first)
+                port.say({"stage": "failed", "error": "the guest's service %s failed" % name, "result": out}, 600)
+                return
+        time.sleep(0.3 if stopping else 1)
+
+
+if __name__ == "__main__":
+    main()
