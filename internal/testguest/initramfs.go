@@ -16,6 +16,10 @@ type InitramfsConfig struct {
 	// with /dev, /proc, /sys and a tmpfs on /tmp and /mnt. Its standard output is
 	// what Initramfs returns; the guest powers off when it ends.
 	Probe string
+	// Init is the import path of process 1, for a guest that needs no probe run by
+	// the one here. It gets the files of the others, and must load the modules that
+	// /modules/order names.
+	Init string
 	// Flavour is the kernel to boot; Cloud if empty.
 	Flavour Flavour
 	// Modules are kernel modules to load before the probe, besides those for
@@ -89,6 +93,17 @@ func Initramfs(tb testing.TB, cfg InitramfsConfig) string {
 	return written
 }
 
+// InitramfsFiles builds the kernel and the initramfs of a guest that the test
+// starts itself. Only what concerns the contents of the guest counts in cfg.
+func InitramfsFiles(tb testing.TB, cfg InitramfsConfig) (kernel, initramfs string) {
+	tb.Helper()
+	requireTool(tb, qemuProgram, "qemu-system-x86")
+	kernelDir := kit(tb, cfg.Flavour)
+	initramfs = filepath.Join(tb.TempDir(), "initramfs.cpio")
+	buildInitramfs(tb, initramfs, kernelDir, cfg)
+	return filepath.Join(kernelDir, "vmlinuz"), initramfs
+}
+
 // buildInitramfs writes the archive that the kernel unpacks as its root.
 func buildInitramfs(tb testing.TB, file, kernelDir string, cfg InitramfsConfig) {
 	tb.Helper()
@@ -101,9 +116,12 @@ func buildInitramfs(tb testing.TB, file, kernelDir string, cfg InitramfsConfig) 
 		tb.Fatal(err)
 	}
 	var order strings.Builder
-	files := []cpioFile{
-		{"init", 0o755, compile(tb, module+"/internal/testguest/init")},
-		{"probe", 0o755, compile(tb, cfg.Probe)},
+	var files []cpioFile
+	if cfg.Init == "" {
+		files = append(files, cpioFile{"init", 0o755, compile(tb, module+"/internal/testguest/init")},
+			cpioFile{"probe", 0o755, compile(tb, cfg.Probe)})
+	} else {
+		files = append(files, cpioFile{"init", 0o755, compile(tb, cfg.Init)})
 	}
 	for _, m := range needed {
 		order.WriteString(filepath.Base(m) + "\n")
