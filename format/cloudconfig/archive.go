@@ -43,7 +43,10 @@ func ParseArchive(origin diag.Origin, data []byte) ([]Item, diag.List) {
 		return nil, l
 	}
 	c := checker{list: &l, data: data}
-	if c.node(root); l.HasErrors() {
+	if c.node(root); !l.HasErrors() {
+		checkLayout(&l, root, data)
+	}
+	if l.HasErrors() {
 		return nil, origin.Carry(l)
 	}
 	var items []Item

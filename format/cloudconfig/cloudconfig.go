@@ -94,7 +94,9 @@ func parse(origin diag.Origin, data, masked []byte) (*Document, diag.List) {
 		return nil, origin.Carry(l)
 	}
 	c := checker{list: &l, data: data}
-	c.node(root)
+	if c.node(root); !l.HasErrors() {
+		checkLayout(&l, root, body)
+	}
 	if at, r, bad := unprintable(body); bad {
 		l.Errorf(CodeRefused, diag.Range{Start: at}, `write it as an escape in double quotes, such as "\x7f"`,
 			"cloud-init's YAML reader refuses the character U+%04X, and with it the whole document", r)

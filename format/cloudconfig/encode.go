@@ -41,6 +41,9 @@ func EncodeNode(root *yaml.Node) ([]byte, error) {
 		e.line(root.LineComment)
 		e.comments(root.FootComment, 0)
 	default:
+		if tag := explicitTag(root); tag != "" {
+			e.b.WriteString(tag + "\n")
+		}
 		if err := e.block(root, 0); err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"strconv"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -176,13 +177,22 @@ func (s *mergerSet) mergeList(old, new *yaml.Node, depth int) (*yaml.Node, error
 	return old, nil
 }
 
-// iterate lists what Python's list.extend takes from a value: the items of a list, the keys of a mapping, the
-// characters of a text.
+// iterate lists what Python's list.extend takes from a value: the items of a list, the keys of a mapping or set, the
+// characters of a text, the octets of bytes.
 func iterate(n *yaml.Node) ([]*yaml.Node, error) {
 	switch TypeOf(n) {
 	case List:
 		return n.Content, nil
-	case Map:
+	case Binary:
+		var octets []*yaml.Node
+		for _, c := range lenientBase64(n.Value) {
+			octets = append(octets, plain("!!int", strconv.Itoa(int(c))))
+		}
+		return octets, nil
+	case Map, Other:
+		if n.Kind != yaml.MappingNode {
+			break
+		}
 		var keys []*yaml.Node
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			k := *n.Content[i]
@@ -208,8 +218,12 @@ func iterate(n *yaml.Node) ([]*yaml.Node, error) {
 // although it keeps the earlier ones.
 func indexable(old, new *yaml.Node) error {
 	switch TypeOf(new) {
-	case List, String:
+	case List, String, Binary:
 		return nil
+	case Other:
+		if len(old.Content) == 0 || len(new.Content) == 0 {
+			return nil
+		}
 	case Map:
 		for i := range min(len(old.Content), len(new.Content)/2) {
 			if find(new, "n"+big.NewInt(int64(i)).String()) < 0 {

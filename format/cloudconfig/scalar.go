@@ -1,6 +1,7 @@
 package cloudconfig
 
 import (
+	"encoding/base64"
 	"errors"
 	"math/big"
 	"regexp"
@@ -139,6 +140,9 @@ func explicitType(ok bool, t Type) Type {
 // PlainType tells how PyYAML's safe loader reads a plain (unquoted) scalar. It is Invalid for texts that match a
 // type but have no value, such as 0x_ and 2024-02-31, and for =.
 func PlainType(s string) Type {
+	if s != "" && !strings.ContainsRune("yYnNtTfFoO~+-.0123456789=<", rune(s[0])) {
+		return String // no type begins with it
+	}
 	switch {
 	case nullText.MatchString(s):
 		return Null
@@ -278,22 +282,37 @@ func validTime(s string) bool {
 	return f[4] < 24 && f[5] < 60 && f[6] < 60 && f[8]*60+f[9] < 24*60
 }
 
-// validBase64 accepts what Python's lenient base64.decodebytes does: characters outside the alphabet don't count.
+// validBase64 reports whether Python's base64.decodebytes reads a text.
 func validBase64(s string) bool {
-	n := 0
+	return lenientBase64(s) != nil
+}
+
+// lenientBase64 decodes as Python's base64.decodebytes does: characters outside the alphabet don't count, and padding
+// ends the text where a group is complete. It returns nil for a text that Python refuses.
+func lenientBase64(s string) []byte {
+	packed := make([]byte, 0, len(s))
+	pads, complete := 0, false
 	for _, r := range s {
 		switch {
 		case r > 127:
-			return false
+			return nil
+		case complete:
 		case r == '=':
-			if n%4 >= 2 {
-				return true
-			}
+			pads++
+			complete = len(packed)%4 >= 2 && len(packed)%4+pads >= 4
 		case r >= 'A' && r <= 'Z', r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '+', r == '/':
-			n++
+			pads = 0
+			packed = append(packed, byte(r))
 		}
 	}
-	return n%4 == 0
+	if len(packed)%4 != 0 && !complete {
+		return nil
+	}
+	out, err := base64.RawStdEncoding.DecodeString(string(packed))
+	if err != nil {
+		return nil
+	}
+	return append([]byte{}, out...)
 }
 
 // identity is equal for two keys exactly when they are one key of a Python dict: 1, 1.0 and yes are the same.

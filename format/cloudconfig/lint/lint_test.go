@@ -67,6 +67,8 @@ func TestUserData(t *testing.T) {
 		{"variable", "", "#cloud-config\nhostname: ${name}\n", "VS3109@2:11"},
 		{"variable in a script is none", "", "#cloud-config\nruncmd: ['echo ${name}', \"docker ps --format '{{ .Names }}'\"]\n", ""},
 		{"merge_how", "", "#cloud-config\nmerge_how: append\nhostname: x\n", "VS3110@2:12"},
+		{"merge_type left behind", "", "#cloud-config\nmerge_how: dict()\nmerge_type: list()\nhostname: x\n", "VS3110@3:13"},
+		{"merge_type that fails", "", "#cloud-config\nmerge_how: dict()\nmerge_type: append\nhostname: x\n", "VS3110@3:13"},
 		{"jinja", "", "## template: jinja\n#cloud-config\nhostname: {{ v1.name }}\nruncmd: {{ x }}\n{% if a %}\nrun_cmd: [a]\n{% endif %}\n", "VS3100@6:1"},
 		{"jinja that breaks YAML", "", "## template: jinja\n#cloud-config\na: [\n", "VS1204@"},
 		{"jinja of an archive", "", "## template: jinja\n#cloud-config-archive\n", "VS3111@2:1"},

@@ -17,6 +17,13 @@ func (c *checker) traps() {
 	if how, _, _, err := c.doc.How(); err != nil && how == nil {
 		c.add(CodeHow, diag.Error, c.doc.Get("merge_how"), "merge_how", "", "cloud-init drops the document: %v", err)
 	}
+	if left := c.doc.Get("merge_type"); left != nil && c.doc.Get("merge_how") != nil {
+		if _, err := cloudconfig.HowOf(left); err != nil {
+			c.add(CodeHow, diag.Error, left, "merge_type", "remove it", "cloud-init fails as a whole: merge_how beside it leaves it in the configuration, and %v", err)
+		} else {
+			c.warn(CodeHow, left, "merge_type", "remove it", "merge_how beside it wins; this stays in the configuration and decides how that is merged with the image's own")
+		}
+	}
 	c.users()
 	c.chpasswd()
 	c.files()
