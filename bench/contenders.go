@@ -42,9 +42,9 @@ const (
 	rawWrite      = "the same bytes, written at once"
 )
 
-// contenders lists everything that is measured. program is a vmseed program to measure too, if not empty.
+// contenders lists everything that is measured. program is a vmseed program.
 func contenders(program string) []contender {
-	list := []contender{
+	return []contender{
 		{name: ourISO, write: oursToFile},
 		{name: ourISO + ", to memory", memory: true, write: oursToMemory()},
 		{name: rawWrite, write: raw()},
@@ -52,21 +52,19 @@ func contenders(program string) []contender {
 		{name: "diskfs/go-diskfs v1.9.4, Rock Ridge", write: diskfsISO(false)},
 		{name: "diskfs/go-diskfs v1.9.4, Rock Ridge and Joliet", write: diskfsISO(true)},
 		{name: ourISOProcess, process: true, write: oursAsProgram(isoMode)},
+		{name: "vmseed cloud-localds", process: true, program: program, write: cloudLocalds(program, "cloud-localds")},
 		{name: "genisoimage -r -J", process: true, program: "genisoimage", write: mkisofs("genisoimage")},
 		{name: "xorrisofs -r -J", process: true, program: "xorrisofs", write: mkisofs("xorrisofs")},
 		{name: "cloud-localds", process: true, program: "cloud-localds", write: cloudLocalds("cloud-localds")},
 		{name: ourFAT, fat: true, write: oursFAT},
 		{name: "diskfs/go-diskfs v1.9.4, FAT", fat: true, write: diskfsFAT},
 		{name: ourFATProcess, fat: true, process: true, write: oursAsProgram(fatMode)},
+		{name: "vmseed cloud-localds -f vfat", fat: true, process: true, program: program,
+			write: cloudLocalds(program, "cloud-localds", "-f", "vfat")},
 		{name: "mkfs.vfat and mcopy", fat: true, process: true, program: "mcopy", write: mtools},
 		{name: "cloud-localds -f vfat", fat: true, process: true, program: "cloud-localds",
 			write: cloudLocalds("cloud-localds", "-f", "vfat")},
 	}
-	if program != "" {
-		list = append(list, contender{name: "vmseed cloud-localds", process: true, program: program,
-			write: cloudLocalds(program, "cloud-localds")})
-	}
-	return list
 }
 
 // writeFile creates out and lets im write to it.

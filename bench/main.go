@@ -11,6 +11,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/vmseed/vmseed/format/fat"
@@ -23,7 +25,7 @@ func main() {
 	}
 	rounds := flag.Int("rounds", 15, "measure everything this many `times` and show the medians")
 	base := flag.String("dir", defaultDir(), "write to this `directory`, which should be on a tmpfs")
-	program := flag.String("vmseed", "", "measure this vmseed `program` too, as cloud-localds")
+	program := flag.String("vmseed", "", "measure this vmseed `program` too, as cloud-localds (default: built from ../cmd/vmseed)")
 	flag.Parse()
 	if flag.NArg() > 0 || *rounds < 1 {
 		flag.Usage()
@@ -51,6 +53,11 @@ func run(base, program string, rounds int) error {
 	if err := os.Setenv("TMPDIR", dir); err != nil {
 		return err
 	}
+	if program == "" {
+		if program, err = buildVmseed(dir); err != nil {
+			return err
+		}
+	}
 	fmt.Printf("medians of %d rounds, written to %s; load average %s\n", rounds, base, loadAverage())
 	for _, w := range []*workload{seedWorkload(), driveWorkload()} {
 		if err := w.store(dir); err != nil {
@@ -67,6 +74,17 @@ func run(base, program string, rounds int) error {
 	}
 	fmt.Print(legend)
 	return nil
+}
+
+// buildVmseed builds the program of the module that bench is part of.
+func buildVmseed(dir string) (string, error) {
+	program := filepath.Join(dir, "vmseed")
+	build := exec.Command("go", "build", "-o", program, "./cmd/vmseed")
+	build.Dir = ".."
+	if said, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building vmseed (bench runs in its own directory, or with -vmseed): %w: %s", err, said)
+	}
+	return program, nil
 }
 
 // defaultDir returns a directory on tmpfs, or the temporary directory where there is none.
