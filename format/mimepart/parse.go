@@ -7,6 +7,7 @@ import (
 	"mime"
 	"mime/quotedprintable"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/vmseed/vmseed/diag"
@@ -146,15 +147,7 @@ func (r *reader) multipart(lines [][]byte, first int, boundary string, depth int
 		if start < 0 {
 			return
 		}
-		inner := lines[start:end]
-		if k := len(inner); k > 0 { // the line end before a boundary belongs to the boundary
-			last := chomp(inner[k-1])
-			inner = append(append([][]byte{}, inner[:k-1]...), last)
-			if len(last) == 0 {
-				inner = inner[:k-1]
-			}
-		}
-		r.message(inner, first+start, depth+1)
+		r.message(withoutLastBreak(lines[start:end]), first+start, depth+1)
 	}
 	for i, raw := range lines {
 		rest, ok := strings.CutPrefix(string(chomp(raw)), "--"+boundary)
@@ -180,7 +173,20 @@ func (r *reader) multipart(lines [][]byte, first int, boundary string, depth int
 	}
 	r.list.Warnf(CodeBoundary, r.origin.At(first+len(lines)-1, 1), "end the message with the boundary between two pairs of dashes",
 		"the multipart has no closing boundary; it may have been cut off")
-	r.message(lines[start:], first+start, depth+1)
+	emit(len(lines))
+}
+
+// withoutLastBreak takes the last line end away: it belongs to the boundary, even to one that is missing.
+func withoutLastBreak(lines [][]byte) [][]byte {
+	n := len(lines)
+	if n == 0 {
+		return nil
+	}
+	last := chomp(lines[n-1])
+	if len(last) == 0 {
+		return lines[:n-1]
+	}
+	return append(slices.Clone(lines[:n-1]), last)
 }
 
 // epilogue warns about text behind the closing boundary, which nobody reads.
