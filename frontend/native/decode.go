@@ -215,6 +215,9 @@ func (d *decoder) text(v tree.Value, f *form, accept func(string) bool) string {
 		v.Errorf(d.list, CodeForm, remedy, "this is not %s", f.what)
 		return ""
 	}
+	if f.canonical != nil {
+		return f.canonical(s)
+	}
 	return s
 }
 

@@ -18,6 +18,8 @@ type form struct {
 	example string
 	pattern *regexp.Regexp
 	accept  func(string) bool
+	// canonical returns the one spelling of texts that have several.
+	canonical func(string) string
 }
 
 func (f *form) matches(s string) bool {
@@ -25,11 +27,11 @@ func (f *form) matches(s string) bool {
 }
 
 var (
-	anyText = &form{what: "text", pattern: regexp.MustCompile(`^[^\x00]*$`)}
-	line    = &form{what: "a text on one line", pattern: regexp.MustCompile(`^[^\x00-\x1f\x7f]*$`)}
-	token   = &form{what: "a name of letters, digits and . _ + -", example: "virtio",
+	anyText    = &form{what: "text", pattern: regexp.MustCompile(`^[^\x00]*$`)}
+	line       = &form{what: "a text on one line", pattern: regexp.MustCompile(`^[^\x00-\x1f\x7f]*$`)}
+	simpleName = &form{what: "a name of letters, digits and . _ + -",
 		pattern: regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)}
-	tokens = &form{what: "a name of letters, digits and . , : _ + -", example: "compose:rwin",
+	layoutName = &form{what: "a name of letters, digits and . , : _ + -", example: "compose:rwin",
 		pattern: regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.,:_+-]*$`)}
 	objectName = &form{what: "a name of lower-case letters, digits, - and . as Kubernetes takes them", example: "web-1",
 		pattern: regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`), accept: kubeobject.ValidName}
@@ -39,7 +41,7 @@ var (
 	host = &form{what: "a host name or address, without white space", example: "ntp.example.org",
 		pattern: regexp.MustCompile(`^[A-Za-z0-9\[][A-Za-z0-9.:\[\]-]*$`)}
 	uuid = &form{what: "a UUID", example: "3c2a9c1e-5f0b-4d7e-9a51-0f6e2b7d8c41",
-		pattern: regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)}
+		pattern: regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`), canonical: strings.ToLower}
 	userName = &form{what: "a user or group name", example: "alice",
 		pattern: regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,30}\$?$`)}
 	owner = &form{what: "user or user:group", example: "root:adm",
@@ -60,7 +62,8 @@ var (
 	interFace = &form{what: "a name for an interface, at most 15 characters without / and :", example: "lan0",
 		pattern: regexp.MustCompile(`^[^\s/:.\x00-\x1f][^\s/:\x00-\x1f]{0,14}$`)}
 	macAddress = &form{what: "a MAC of one station", example: `"52:54:00:12:34:56"`, accept: isStation,
-		pattern: regexp.MustCompile(`^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}$|^[0-9A-Fa-f]{2}(-[0-9A-Fa-f]{2}){5}$`)}
+		canonical: func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "-", ":")) },
+		pattern:   regexp.MustCompile(`^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}$|^[0-9A-Fa-f]{2}(-[0-9A-Fa-f]{2}){5}$`)}
 	pciAddress = &form{what: "a PCI address", example: `"0000:00:05.0"`,
 		pattern: regexp.MustCompile(`^([0-9A-Fa-f]{4}:)?[0-9A-Fa-f]{2}:[01][0-9A-Fa-f]\.[0-7]$`)}
 	webURL    = &form{what: "a URL with http or https", example: "https://example.org/done", pattern: regexp.MustCompile(`^https?://[^\s\x00-\x1f]+$`), accept: isURL}
