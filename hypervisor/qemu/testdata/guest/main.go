@@ -1,0 +1,171 @@
+//go:build linux
+
+// Package main is process 1 of the guests that the tests of this package start. It reports like a cloud-init guest,
+// answers on its console, and tries whatever the kernel command line names under vmseed.try.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func main() {
+	err := run()
+	fmt.Println("guest: end:", err)
+	unix.Sync()
+	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
+}
+
+func run() error {
+	for _, m := range [][2]string{{"devtmpfs", "/dev"}, {"proc", "/proc"}, {"sysfs", "/sys"}} {
+		if err := os.MkdirAll(m[1], 0o755); err != nil {
+			return err
+		}
+		if err := unix.Mount(m[0], m[1], m[0], 0, ""); err != nil {
+			return err
+		}
+	}
+	if err := loadModules(); err != nil {
+		return err
+	}
+	options := commandLine()
+	var say sync.Mutex
+	console := func(format string, args ...any) {
+		say.Lock()
+		defer say.Unlock()
+		fmt.Printf(format+"\n", args...)
+	}
+	console("guest: up")
+	done := make(chan struct{})
+	go answer(console, done)
+	result := map[string]any{"firstBoot": true, "agent": "test", "hostname": "guest"}
+	if what := options["vmseed.try"]; what != "" {
+		result["warnings"] = try(what, options["vmseed.address"], options["vmseed.gateway"])
+	}
+	if options["vmseed.report"] != "no" {
+		if err := report(result); err != nil {
+			return err
+		}
+		console("guest: reported")
+	}
+	if options["vmseed.stay"] == "" {
+		return nil
+	}
+	for tick := 0; ; tick++ {
+		select {
+		case <-done:
+			return nil
+		case <-time.After(time.Second):
+			console("guest: tick %d", tick)
+		}
+	}
+}
+
+func loadModules() error {
+	order, err := os.ReadFile("/modules/order")
+	if err != nil {
+		return err
+	}
+	for _, name := range strings.Fields(string(order)) {
+		f, err := os.Open(filepath.Join("/modules", name))
+		if err != nil {
+			return err
+		}
+		err = unix.FinitModule(int(f.Fd()), "", 0)
+		f.Close()
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func commandLine() map[string]string {
+	out := map[string]string{}
+	text, _ := os.ReadFile("/proc/cmdline")
+	for _, word := range strings.Fields(string(text)) {
+		key, value, _ := strings.Cut(word, "=")
+		out[key] = value
+	}
+	return out
+}
+
+// answer repeats what is typed on the console, and ends the guest at "end".
+func answer(console func(string, ...any), done chan<- struct{}) {
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		console("guest: heard %q", lines.Text())
+		if lines.Text() == "end" {
+			close(done)
+			return
+		}
+	}
+}
+
+// report says how the first boot went, again until the host answers.
+func report(result map[string]any) error {
+	files, _ := filepath.Glob("/sys/class/virtio-ports/*/name")
+	for _, file := range files {
+		name, err := os.ReadFile(file)
+		if err != nil || strings.TrimSpace(string(name)) != "dev.vmseed.report" {
+			continue
+		}
+		port, err := os.OpenFile(filepath.Join("/dev", filepath.Base(filepath.Dir(file))), os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+		answers := bufio.NewReader(port)
+		for i, stage := range []string{"init-network", "modules-final", "done"} {
+			message := map[string]any{"boot": strings.TrimSpace(string(boot)), "seq": i + 1, "stage": stage}
+			if stage == "done" {
+				message["result"] = result
+			}
+			line, err := json.Marshal(message)
+			if err != nil {
+				return err
+			}
+			if _, err := port.Write(append(line, '\n')); err != nil {
+				return err
+			}
+			if got, err := answers.ReadString('\n'); err != nil || got != fmt.Sprintf("ack %d\n", i+1) {
+				return fmt.Errorf("the host answers %q, %v", got, err)
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("there is no port for reports")
+}
+
+// try brings the NIC up with an address and reports which of the targets answer, each as network!address!port.
+func try(targets, address, gateway string) []string {
+	out := []string{}
+	if address != "" {
+		if err := configure(address, gateway); err != nil {
+			out = append(out, "network: "+err.Error())
+		}
+	}
+	for _, target := range strings.Split(targets, ",") {
+		network, to, _ := strings.Cut(target, "!")
+		to = strings.ReplaceAll(to, "!", ":")
+		conn, err := net.DialTimeout(network, to, 5*time.Second)
+		if err != nil {
+			out = append(out, target+" closed")
+			continue
+		}
+		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+		word, _ := bufio.NewReader(conn).ReadString('\n')
+		out = append(out, target+" "+strings.TrimSpace(word))
+		conn.Close()
+	}
+	return out
+}
