@@ -28,6 +28,8 @@ FUZZ = \
 	./format/mimepart:FuzzMultipart \
 	./format/netconfig:FuzzParse \
 	./frontend/cniresult:FuzzRead \
+	./frontend/native:FuzzNative \
+	./frontend/native:FuzzNativeText \
 	./frontend/plain:FuzzPlain \
 	./internal/bounded:FuzzJSON \
 	./internal/bounded:FuzzYAML
