@@ -1,8 +1,9 @@
 // Package secret holds the type for values that must never be printed: passwords, hashes, private keys, the values
 // of Kubernetes Secrets, user-data.
 //
-// Text keeps its value behind a pointer, because fmt reaches into unexported fields of a struct without calling
-// their methods, but prints a pointer as an address only.
+// Text keeps its value in a function behind a pointer. fmt reaches into unexported fields of a struct without calling
+// their methods, but prints a pointer as an address only; printers that follow pointers, such as go-cmp's, end at the
+// function.
 package secret
 
 import (
@@ -22,15 +23,17 @@ const Redacted = "[secret]"
 var ErrEncode = errors.New("secret: a secret text has no encoded form; reveal it where it is meant to be written")
 
 // Text is a string or byte sequence that no formatting verb, encoder or logger prints. The zero value is empty. Text
-// is immutable and may be copied.
-type Text struct{ p *string }
+// is immutable and may be copied. Compare with Equal: == and reflect.DeepEqual tell copies of one Text from others, not
+// values.
+type Text struct{ reveal *func() string }
 
 // New wraps s.
 func New(s string) Text {
 	if s == "" {
 		return Text{}
 	}
-	return Text{&s}
+	reveal := func() string { return s }
+	return Text{&reveal}
 }
 
 // FromBytes wraps a copy of b.
@@ -38,17 +41,17 @@ func FromBytes(b []byte) Text { return New(string(b)) }
 
 // Reveal returns the value. Every call of it is a place where a secret leaves its wrapping.
 func (t Text) Reveal() string {
-	if t.p == nil {
+	if t.reveal == nil {
 		return ""
 	}
-	return *t.p
+	return (*t.reveal)()
 }
 
 // Len returns the length of the value in bytes.
 func (t Text) Len() int { return len(t.Reveal()) }
 
 // IsZero reports whether the text is empty.
-func (t Text) IsZero() bool { return t.p == nil }
+func (t Text) IsZero() bool { return t.reveal == nil }
 
 // Equal compares two texts in a time that depends on their lengths only.
 func (t Text) Equal(u Text) bool {
