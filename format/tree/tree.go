@@ -6,6 +6,7 @@ package tree
 import (
 	"bytes"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 
@@ -49,22 +50,29 @@ func (k Kind) String() string {
 
 // Parse reads the documents of a YAML stream, or one JSON value when the first character is a brace or bracket.
 func Parse(file string, data []byte, limits bounded.Limits) ([]Value, diag.List) {
-	var nodes []*yaml.Node
-	var l diag.List
-	if IsJSON(data) {
-		var doc *yaml.Node
-		if doc, l = bounded.JSON(file, data, limits); doc != nil {
-			nodes = append(nodes, doc)
-		}
-	} else {
-		nodes, l = bounded.YAML(file, data, limits)
+	if !IsJSON(data) {
+		return ParseYAML(file, data, limits)
 	}
+	doc, l := bounded.JSON(file, data, limits)
+	if doc == nil {
+		return nil, l
+	}
+	return values(file, data, doc), l
+}
+
+// ParseYAML reads the documents of a YAML stream. A text that begins with a brace or bracket is YAML's flow style.
+func ParseYAML(file string, data []byte, limits bounded.Limits) ([]Value, diag.List) {
+	nodes, l := bounded.YAML(file, data, limits)
+	return values(file, data, nodes...), l
+}
+
+func values(file string, data []byte, nodes ...*yaml.Node) []Value {
 	lines := bytes.Split(data, []byte("\n"))
 	var out []Value
 	for _, n := range nodes {
 		out = append(out, Value{node: n.Content[0], doc: &document{file: file, lines: lines, read: map[*yaml.Node]bool{}}})
 	}
-	return out, l
+	return out
 }
 
 // IsJSON reports whether data begins as a JSON object or array does.
@@ -125,6 +133,33 @@ func (v Value) Range() diag.Range {
 	return diag.Range{}
 }
 
+// Span returns where the value stands, from its first character to its end. The end is exact for values that end in a
+// text on one line, else it is the end of a line.
+func (v Value) Span() diag.Range {
+	r := v.Range()
+	if v.node != nil {
+		r.End = v.end(v.node)
+	}
+	return r
+}
+
+func (v Value) end(n *yaml.Node) diag.Pos {
+	if len(n.Content) > 0 {
+		return v.end(n.Content[len(n.Content)-1])
+	}
+	line := n.Line
+	switch {
+	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+		line += strings.Count(strings.TrimSuffix(n.Value, "\n"), "\n") + 1
+	case n.Kind == yaml.ScalarNode && v.standsAt(n.Line, n.Column, n.Value):
+		return diag.Pos{Line: line, Column: n.Column + len([]rune(n.Value))}
+	}
+	if line < 1 || line > len(v.doc.lines) {
+		return diag.Pos{}
+	}
+	return diag.Pos{Line: line, Column: len([]rune(string(v.doc.lines[line-1]))) + 1}
+}
+
 // File returns the name of the file that the value stands in.
 func (v Value) File() string {
 	if v.doc == nil {
@@ -145,6 +180,13 @@ type Entry struct {
 	Key   string
 	Place diag.Range // of the key
 	Value Value
+}
+
+// Span returns where the field stands, from its key to the end of its value.
+func (e Entry) Span() diag.Range {
+	r := e.Place
+	r.End = e.Value.Span().End
+	return r
 }
 
 // Entries returns the fields of a mapping in the order they stand there; those that come by a merge key follow.

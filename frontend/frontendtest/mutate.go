@@ -85,8 +85,11 @@ type span struct {
 	first, last int
 }
 
+// holds says whether a diagnostic's range begins in the span, or is a stretch that covers all of it.
 func (s span) holds(r diag.Range) bool {
-	return r.File == s.file && r.Start.Line >= s.first && r.Start.Line <= s.last
+	begins := r.Start.Line >= s.first && r.Start.Line <= s.last
+	covers := r.Start.Line <= s.first && r.End.Line >= s.last
+	return r.File == s.file && (begins || covers)
 }
 
 // find returns the lines of the value with index i. Values before it in the order of walk are the same as before the

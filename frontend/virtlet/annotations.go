@@ -96,11 +96,7 @@ func (r *reader) annotations(v tree.Value) {
 func (r *reader) runtime(a annotation) {
 	switch {
 	case !a.exists():
-		meta := r.pod.Get("metadata")
-		if !meta.Exists() {
-			meta = r.pod
-		}
-		meta.Warnf(r.list, CodeRuntime, fmt.Sprintf("add the annotation %s: %s", targetRuntime, runtimeName),
+		r.pod.Get("metadata").Warnf(r.list, CodeRuntime, fmt.Sprintf("add the annotation %s: %s", targetRuntime, runtimeName),
 			"without the annotation %s a cluster does not give the pod to Virtlet", targetRuntime)
 	case a.text != runtimeName:
 		a.value.Errorf(r.list, CodeRuntime, "write "+runtimeName, "the pod asks for another runtime than Virtlet")

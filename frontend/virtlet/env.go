@@ -56,6 +56,8 @@ func (r *reader) envFrom(v tree.Value, put func(variable)) {
 	switch {
 	case configMap.Exists() && secretRef.Exists():
 		v.Errorf(r.list, CodeEnvironment, "make two items of it", "configMapRef and secretRef stand in one item")
+		v.Consume()
+		return
 	case secretRef.Exists():
 		ref, kind = secretRef, kubeobject.Secret
 	case !configMap.Exists():
@@ -65,7 +67,7 @@ func (r *reader) envFrom(v tree.Value, put func(variable)) {
 	ref.Want(r.list, tree.Map)
 	ref.Only(r.list, "name", "optional")
 	optional := ref.Get("optional").Bool(r.list)
-	o, ok := r.resolve(r.refName(ref), kind, ref.Get("name").Str(r.list), optional)
+	o, ok := r.resolve(ref.Get("name"), kind, ref.Get("name").Str(r.list), optional)
 	if !ok {
 		return
 	}
@@ -74,14 +76,6 @@ func (r *reader) envFrom(v tree.Value, put func(variable)) {
 			put(variable{name, item.Value.Reveal(), item.Origin.Whole})
 		}
 	}
-}
-
-// refName returns the value to blame for a reference: its name, or the reference when it has none.
-func (r *reader) refName(ref tree.Value) tree.Value {
-	if name := ref.Get("name"); name.Exists() {
-		return name
-	}
-	return ref
 }
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -119,11 +113,7 @@ func (r *reader) envItem(v tree.Value, put func(variable)) {
 			put(variable{id, text, from.Range()})
 		}
 	default:
-		place := value.Range()
-		if !value.Exists() {
-			place = v.Range()
-		}
-		put(variable{id, r.expand(value, text), place})
+		put(variable{id, r.expand(value, text), value.Range()})
 	}
 }
 
@@ -200,17 +190,13 @@ func (r *reader) keyRef(v tree.Value, kind string) (string, bool) {
 	v.Only(r.list, "name", "key", "optional")
 	optional := v.Get("optional").Bool(r.list)
 	name, key := v.Get("name").Str(r.list), v.Get("key").Str(r.list)
-	o, ok := r.resolve(r.refName(v), kind, name, optional)
+	o, ok := r.resolve(v.Get("name"), kind, name, optional)
 	if !ok {
 		return "", false
 	}
 	item, ok := o.Item(key)
 	if !ok {
-		where := v.Get("key")
-		if !where.Exists() {
-			where = v
-		}
-		r.missingKey(where, o, key, optional)
+		r.missingKey(v.Get("key"), o, key, optional)
 	}
 	return item.Value.Reveal(), ok
 }

@@ -86,11 +86,7 @@ type modes struct {
 
 func (r *reader) defaultMode(v tree.Value) modes {
 	m := v.Get("defaultMode")
-	place := m.Range()
-	if place.IsZero() {
-		place = v.Range()
-	}
-	return modes{r.mode(m, defaultMode), place}
+	return modes{r.mode(m, defaultMode), m.Range()}
 }
 
 // objectFiles returns the files of a Secret or ConfigMap: one for each key, or for each of the items.
@@ -98,11 +94,7 @@ func (r *reader) objectFiles(v tree.Value, nameField, kind string, otherwise mod
 	optional := v.Get("optional").Bool(r.list)
 	items := v.Get("items")
 	name := v.Get(nameField)
-	where := name
-	if !name.Exists() {
-		where = v
-	}
-	o, ok := r.resolve(where, kind, name.Str(r.list), optional)
+	o, ok := r.resolve(name, kind, name.Str(r.list), optional)
 	if !ok {
 		items.Consume()
 		return nil
@@ -119,15 +111,11 @@ func (r *reader) objectFiles(v tree.Value, nameField, kind string, otherwise mod
 		item.Want(r.list, tree.Map)
 		item.Only(r.list, "key", "path", "mode")
 		key := item.Get("key")
-		where := key
-		if !key.Exists() {
-			where = item
-		}
 		target, good := r.itemPath(item)
 		mode, modeAt := r.itemMode(item, otherwise)
 		data, ok := o.Item(key.Str(r.list))
 		if !ok {
-			r.missingKey(where, o, key.Str(new(diag.List)), optional)
+			r.missingKey(key, o, key.Str(new(diag.List)), optional)
 		} else if good {
 			out = append(out, entry{target, data.Value, mode, data.Origin.Whole, modeAt})
 		}
@@ -141,11 +129,7 @@ func (r *reader) itemPath(item tree.Value) (string, bool) {
 	text := v.Str(r.list)
 	clean, ok := cleanPath("/" + text)
 	if text == "" || !ok || strings.HasPrefix(text, "/") || strings.HasPrefix(text, "..") || clean == "/" {
-		where := v
-		if !v.Exists() {
-			where = item
-		}
-		where.Errorf(r.list, CodeSubPath, "", "the path of an item is relative and has no ..")
+		v.Errorf(r.list, CodeSubPath, "", "the path of an item is relative and has no ..")
 		return "", false
 	}
 	return clean[1:], true

@@ -19,6 +19,7 @@ const (
 	cpuPeriod     = 100_000 // microseconds
 	minQuota      = 1_000   // microseconds
 	minShares     = 2
+	maxAmount     = 1 << 60
 )
 
 func (r *reader) hardware() {
@@ -140,8 +141,8 @@ func (r *reader) quantity(v tree.Value) (kubeobject.Quantity, bool) {
 		v.Errorf(r.list, CodeQuantity, "", "this is %v", err)
 		return q, false
 	}
-	if q.Sign() < 0 {
-		v.Errorf(r.list, CodeQuantity, "", "an amount that is not negative should stand here")
+	if q.Sign() < 0 || q.Times(1) > maxAmount {
+		v.Errorf(r.list, CodeQuantity, "", "an amount from 0 to 1Ei should stand here")
 		return q, false
 	}
 	return q, true
@@ -160,7 +161,7 @@ func (r *reader) cpuSetting() {
 	for _, path := range []string{"cpuModel", "cpuFeatures", "sockets", "cores", "threads"} {
 		r.at(place, "hardware.%s", path)
 	}
-	docs, found := tree.Parse("", []byte(a.text), bounded.Limits{})
+	docs, found := tree.ParseYAML("", []byte(a.text), bounded.Limits{})
 	s := cpuReader{r: r, origin: a.origin(), found: found}
 	if len(docs) > 1 {
 		docs[1].Errorf(&s.found, CodeCPU, "", "%s holds more than one document", a.name)

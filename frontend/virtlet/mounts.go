@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/vmseed/vmseed/diag"
@@ -70,7 +71,7 @@ func (r *reader) readMount(v tree.Value, seen map[string]tree.Value) (m mount, o
 	}
 	m = mount{volume: r.lookup(v), value: v, readOnly: v.Get("readOnly").Bool(r.list), pathAt: v.Get("mountPath").Range()}
 	m.subPath, m.subPathAt, ok = r.subPath(v)
-	target, good := r.targetPath(v, v.Get("mountPath"), seen)
+	target, good := r.targetPath(v.Get("mountPath"), seen)
 	m.path = target
 	return m, ok && good && m.volume != nil
 }
@@ -106,6 +107,9 @@ func (r *reader) subPath(v tree.Value) (string, tree.Value, bool) {
 
 func (r *reader) mountDisk(m mount) {
 	switch {
+	case m.volume.kind != "flexVolume":
+		m.value.Errorf(r.list, CodeMount, "remove one of the two", "volume %q is a block device of the guest already", m.volume.name)
+		return
 	case m.subPath != "":
 		m.subPathAt.Errorf(r.list, CodeSubPath, "mount the whole disk", "a disk cannot be mounted in part")
 		return
@@ -145,6 +149,9 @@ func (r *reader) share(m mount) {
 		s.HostPath = r.claim(vol, &disk, false)
 		s.ReadOnly = s.ReadOnly || disk.ReadOnly
 	default:
+		if !r.shared(vol.name) {
+			r.note(vol.src, CodeVolume, "to run the machine, name a directory for volume %q (%s) with --volume", vol.name, vol.kind)
+		}
 		vol.src.Consume() // what the node mounts; the guest sees a directory
 	}
 	if m.path == "/" {
@@ -186,15 +193,17 @@ func (r *reader) share(m mount) {
 	r.addMount(machine.Mount{Share: s.Name, Path: m.path, Type: "9p", Options: options}, m)
 }
 
+// shared reports whether a volume has become a share.
+func (r *reader) shared(name string) bool {
+	return slices.ContainsFunc(r.m.Shares, func(s machine.Share) bool { return s.Name == name })
+}
+
 // hostPath reads a directory of the host. Single files and devices are beyond a share.
 func (r *reader) hostPath(vol *volume, s *machine.Share) bool {
 	vol.src.Only(r.list, "path", "type")
 	p, kind := vol.src.Get("path"), vol.src.Get("type")
 	clean, ok := cleanPath(p.Str(r.list))
 	if !ok {
-		if !p.Exists() {
-			p = vol.src
-		}
 		p.Errorf(r.list, CodeVolume, "", "an absolute path without .. should stand here")
 		return false
 	}

@@ -34,7 +34,7 @@ var (
 		"schedulingGates": quiet, "securityContext": quiet, "shareProcessNamespace": lost, "tolerations": quiet,
 		"topologySpreadConstraints": quiet, "workloadRef": quiet}
 
-	containerFields = map[string]class{"name": used, "image": used, "env": used, "envFrom": used, "resources": used,
+	containerFields = map[string]class{"name": quiet, "image": used, "env": used, "envFrom": used, "resources": used,
 		"volumeMounts": used, "volumeDevices": used, "args": lost, "command": lost, "workingDir": lost, "lifecycle": lost,
 		"imagePullPolicy": quiet, "livenessProbe": quiet, "readinessProbe": quiet, "startupProbe": quiet, "ports": quiet,
 		"resizePolicy": quiet, "restartPolicy": quiet, "restartPolicyRules": quiet, "securityContext": quiet, "stdin": quiet,
@@ -60,11 +60,7 @@ func (r *reader) metadata() {
 	case r.m.Name == "" && generate.Exists():
 		generate.Errorf(r.list, CodeName, "give it metadata.name", "the cluster completes generateName, so the pod's name is not known")
 	case r.m.Name == "":
-		where := meta
-		if !where.Exists() {
-			where = r.pod
-		}
-		where.Errorf(r.list, CodeName, "give it metadata.name", "the pod has no name")
+		name.Errorf(r.list, CodeName, "give it metadata.name", "the pod has no name")
 	case !kubeobject.ValidName(r.m.Name):
 		name.Errorf(r.list, CodeName, "use lower-case letters, digits, dashes and dots", "%q cannot be the name of a pod", r.m.Name)
 	}
@@ -172,11 +168,7 @@ func (r *reader) findContainer(spec tree.Value) {
 			extra.Consume()
 		}
 	case spec.Exists():
-		where := list
-		if !where.Exists() {
-			where = spec
-		}
-		where.Errorf(r.list, CodeContainers, "give it one", "the pod has no container; a VM is made of exactly one")
+		list.Errorf(r.list, CodeContainers, "give it one", "the pod has no container; a VM is made of exactly one")
 		return
 	default:
 		return
@@ -187,7 +179,6 @@ func (r *reader) findContainer(spec tree.Value) {
 	}
 	r.container = items[0]
 	r.container.Want(r.list, tree.Map)
-	r.container.Get("name").Consume()
 	r.fields(r.container, containerFields)
 }
 
@@ -216,7 +207,7 @@ func (r *reader) image() {
 	text := v.Str(r.list)
 	if text == "" {
 		if r.container.Exists() {
-			r.container.Errorf(r.list, CodeContainers, "give it the image that the VM boots from", "the container has no image")
+			v.Errorf(r.list, CodeContainers, "give it the image that the VM boots from", "the container has no image")
 		}
 		return
 	}
@@ -227,6 +218,7 @@ func (r *reader) image() {
 	sum := digest.FindString(name)
 	name = strings.TrimSuffix(name, sum)
 	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
+		r.note(v, CodeNoGuest, "the tag %q is no part of the name of the image", name[i+1:])
 		name = name[:i]
 	}
 	if host, _, ok := strings.Cut(name, "/"); ok && strings.Contains(host, ".") {
@@ -312,6 +304,7 @@ func (r *reader) hostAliases(spec tree.Value) {
 		addr, err := netip.ParseAddr(ip.Str(r.list))
 		if err != nil {
 			ip.Errorf(r.list, CodeAnnotationValue, "", "an IP address should stand here")
+			item.Consume()
 			continue
 		}
 		fmt.Fprintf(&lines, "%s\t%s\n", addr, strings.Join(item.Get("hostnames").Strings(r.list), "\t"))

@@ -2,6 +2,7 @@ package virtlet
 
 import (
 	"encoding/base64"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,7 +24,7 @@ func (r *reader) metaData() {
 	if strings.TrimSpace(a.text) == "" {
 		return
 	}
-	docs, found := tree.Parse("", []byte(a.text), bounded.Limits{})
+	docs, found := tree.ParseYAML("", []byte(a.text), bounded.Limits{})
 	if len(docs) > 1 {
 		docs[1].Errorf(&found, CodeNotMapping, "", "%s holds more than one document", a.name)
 	}
@@ -101,11 +102,10 @@ func (r *reader) script(object *kubeobject.Object) (machine.Layer, bool) {
 		if inline.text != "" {
 			inline.value.Warnf(r.list, CodeReplaced, "remove one of the two", "%s takes the place of this script", sourceKey)
 		}
-		for _, other := range keysOf(*object) {
-			if other != key.text {
-				r.notes[userDataSource].value.Warnf(r.list, CodeReplaced, "", "key %q of %s is not used: %s names another one",
-					other, object.Ref, sourceKey)
-			}
+		others := slices.DeleteFunc(keysOf(*object), func(k string) bool { return k == key.text })
+		if len(others) > 0 {
+			r.notes[userDataSource].value.Warnf(r.list, CodeReplaced, "", "%s names one key of %s, so these are not used: %s",
+				sourceKey, object.Ref, strings.Join(others, ", "))
 		}
 	case inline.text != "":
 		r.encoding()
@@ -178,13 +178,17 @@ func (r *reader) sourceItem(object *kubeobject.Object) (kubeobject.Item, bool) {
 func (r *reader) sourceLayer(item kubeobject.Item) (machine.Layer, bool) {
 	text := item.Value.Reveal()
 	wrapped, origin := wrap(item.Key, text, item.Origin)
-	if _, found := cloudconfig.Parse(origin, []byte(wrapped)); found.HasErrors() {
+	alone, found := tree.ParseYAML("", []byte(text), bounded.Limits{})
+	if found.HasErrors() && cloudconfig.TemplateMark(text) == "" {
+		*r.list = append(*r.list, item.Origin.Carry(found)...)
+		return machine.Layer{}, false
+	}
+	if _, found := cloudconfig.Parse(origin, []byte(wrapped)); found.HasErrors() && len(alone) < 2 {
 		*r.list = append(*r.list, found...)
 		return machine.Layer{}, false
 	}
-	alone, found := tree.Parse("", []byte(text), bounded.Limits{})
-	inside, _ := tree.Parse("", []byte(wrapped), bounded.Limits{})
-	if found.HasErrors() || len(alone) > 1 || len(inside) != 1 || !sameShape(first(alone), inside[0].Get(item.Key)) {
+	inside, _ := tree.ParseYAML("", []byte(wrapped), bounded.Limits{})
+	if len(alone) > 1 || len(inside) != 1 || !sameShape(first(alone), inside[0].Get(item.Key)) {
 		r.list.Errorf(CodeSourceValue, item.Origin.Whole, "write one YAML document without directives",
 			"%s cannot stand below its key in a cloud-config", item.Origin.What)
 		return machine.Layer{}, false

@@ -33,6 +33,10 @@ func (Frontend) Read(ctx context.Context, src frontend.Source) ([]machine.Machin
 	var out []machine.Machine
 	var l diag.List
 	for _, doc := range src.Documents {
+		if !doc.Tree.Exists() {
+			l.Errorf(CodeNotPod, diag.At(doc.File, 1, 1), "", "a Kubernetes Pod should stand here")
+			continue
+		}
 		r := reader{ctx: ctx, resolver: src.Resolver, list: &l, pod: doc.Tree, places: machine.Places{},
 			notes: map[string]annotation{}, volumes: map[string]*volume{}}
 		r.m.Document = machine.Document{Form: "virtlet", Text: secret.FromBytes(doc.Data)}
@@ -79,10 +83,10 @@ func (r *reader) fields(v tree.Value, table map[string]class) {
 			continue
 		case quiet:
 			if e.Value.Kind() != tree.Null {
-				r.add(diag.Note, CodeNoGuest, e, "", "%s concerns the cluster, not the guest", e.Key)
+				r.add(diag.Note, CodeNoGuest, e, "", "the field %s concerns the cluster, not the guest", e.Key)
 			}
 		case lost:
-			r.add(diag.Warning, CodeNoEffect, e, "let user-data do this in the guest", "%s has no effect on a VM", e.Key)
+			r.add(diag.Warning, CodeNoEffect, e, "let user-data do this in the guest", "the field %s has no effect on a VM", e.Key)
 		default:
 			known := make([]string, 0, len(table))
 			for k := range table {
@@ -95,13 +99,13 @@ func (r *reader) fields(v tree.Value, table map[string]class) {
 }
 
 func (r *reader) add(s diag.Severity, code diag.Code, e tree.Entry, remedy, format string, args ...any) {
-	r.list.Add(diag.Diagnostic{Code: code, Severity: s, Range: e.Place, Field: e.Value.Path(),
+	r.list.Add(diag.Diagnostic{Code: code, Severity: s, Range: e.Span(), Field: e.Value.Path(),
 		Summary: fmt.Sprintf(format, args...), Remedy: remedy})
 }
 
 // note adds a remark that asks for nothing.
 func (r *reader) note(v tree.Value, code diag.Code, format string, args ...any) {
-	r.list.Add(diag.Diagnostic{Code: code, Severity: diag.Note, Range: v.Range(), Field: v.Path(), Summary: fmt.Sprintf(format, args...)})
+	r.list.Add(diag.Diagnostic{Code: code, Severity: diag.Note, Range: v.Span(), Field: v.Path(), Summary: fmt.Sprintf(format, args...)})
 }
 
 // at records where a value of the machine stands in the document.
@@ -123,7 +127,7 @@ func (r *reader) read() bool {
 	r.metadata()
 	spec := r.pod.Get("spec")
 	if !spec.Exists() {
-		r.pod.Errorf(r.list, CodeContainers, "give it spec.containers", "the pod has no spec")
+		spec.Errorf(r.list, CodeContainers, "give it spec.containers", "the pod has no spec")
 	}
 	spec.Want(r.list, tree.Map)
 	r.fields(spec, specFields)
@@ -171,7 +175,7 @@ func (r *reader) isPod() bool {
 		return false
 	}
 	if v := version.Loose(r.list); v == "" {
-		r.pod.Errorf(r.list, CodeNotPod, `add "apiVersion: v1"`, "the Pod has no apiVersion")
+		version.Errorf(r.list, CodeNotPod, `add "apiVersion: v1"`, "the Pod has no apiVersion")
 	} else if v != "v1" {
 		version.Errorf(r.list, CodeNotPod, `write "v1"`, "Pods have the apiVersion v1")
 	}

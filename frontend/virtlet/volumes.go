@@ -97,7 +97,7 @@ func (r *reader) lookup(v tree.Value) *volume {
 	case name.Exists():
 		name.Errorf(r.list, CodeMount, tree.Suggest(text, sortedKeys(r.volumes)), "the pod has no volume %q", text)
 	default:
-		v.Errorf(r.list, CodeMount, "", "the name of a volume is missing here")
+		name.Errorf(r.list, CodeMount, "", "the name of a volume is missing here")
 	}
 	return vol
 }
@@ -113,7 +113,7 @@ func (r *reader) devices() {
 		v.Only(r.list, "name", "devicePath")
 		vol := r.lookup(v)
 		target := v.Get("devicePath")
-		p, ok := r.targetPath(v, target, seen)
+		p, ok := r.targetPath(target, seen)
 		if vol == nil || !ok {
 			continue
 		}
@@ -121,13 +121,17 @@ func (r *reader) devices() {
 			v.Errorf(r.list, CodeMount, "use a persistentVolumeClaim", "a %s volume is no block device", vol.kind)
 			continue
 		}
+		if vol.disk {
+			v.Errorf(r.list, CodeMount, "use a claim of its own for each", "volume %q is a block device of the guest already", vol.name)
+			continue
+		}
+		vol.disk = true
 		disk := machine.Disk{Name: vol.name}
 		r.claim(vol, &disk, true)
 		if p == "/" {
 			r.persistentRoot(disk, target)
 			continue
 		}
-		vol.disk = true
 		r.at(vol.place, "disks[%d]", len(r.m.Disks))
 		r.m.Disks = append(r.m.Disks, disk)
 		r.at(target.Range(), "deviceLinks[%d]", len(r.m.DeviceLinks))
@@ -136,14 +140,11 @@ func (r *reader) devices() {
 }
 
 // targetPath reads the path that a mount or device gets in the guest. No two may have the same.
-func (r *reader) targetPath(v, target tree.Value, seen map[string]tree.Value) (string, bool) {
+func (r *reader) targetPath(target tree.Value, seen map[string]tree.Value) (string, bool) {
 	before := len(*r.list)
 	text := target.Str(r.list)
 	if len(*r.list) > before {
 		return "", false
-	}
-	if !target.Exists() {
-		target = v
 	}
 	p, ok := cleanPath(text)
 	if !ok {
@@ -197,46 +198,62 @@ func (r *reader) reindexDisks(root tree.Value) {
 // claim fills the source of a disk or the path of a share from a PersistentVolumeClaim and the volume it is bound to, as
 // far as the input has them. It returns the volume's directory on the host, if that is known.
 func (r *reader) claim(vol *volume, disk *machine.Disk, block bool) (hostPath string) {
-	spec := vol.src.At("volumeClaimTemplate", "spec")
-	where := vol.src
-	disk.Source.Claim = r.m.Name + "-" + vol.name
-	if vol.kind == "persistentVolumeClaim" {
-		vol.src.Only(r.list, "claimName", "readOnly")
-		name := vol.src.Get("claimName")
-		where = name
-		disk.ReadOnly = vol.src.Get("readOnly").Bool(r.list)
-		disk.Source.Claim = name.Str(r.list)
-		o, ok := r.find(vol.src, name, disk.Source.Claim)
-		if !ok {
-			return ""
-		}
-		spec = o.Tree.Get("spec")
-	} else {
-		vol.src.Consume()
+	if vol.kind == "ephemeral" {
+		vol.src.Only(r.list, "volumeClaimTemplate")
+		template := vol.src.Get("volumeClaimTemplate")
+		template.Want(r.list, tree.Map)
+		template.Only(r.list, "metadata", "spec")
+		template.Get("metadata").Consume()
+		disk.Source.Claim = r.m.Name + "-" + vol.name // as Kubernetes names it
+		spec := template.Get("spec")
+		r.fields(spec, claimFields)
+		return r.claimSpec(spec, spec.Get("volumeMode"), disk, block)
 	}
-	var unheard diag.List
-	if mode := spec.Get("volumeMode").Loose(&unheard); block != (mode == "Block") {
-		if block {
-			where.Errorf(r.list, CodeVolume, "give the claim volumeMode: Block, or mount it with volumeMounts", "the claim is a file system, not a block device")
-		} else {
-			where.Errorf(r.list, CodeVolume, "attach it with volumeDevices", "the claim is a block device and cannot be mounted")
-		}
+	vol.src.Only(r.list, "claimName", "readOnly")
+	name := vol.src.Get("claimName")
+	disk.ReadOnly = vol.src.Get("readOnly").Bool(r.list)
+	disk.Source.Claim = name.Str(r.list)
+	o, ok := r.find(name, disk.Source.Claim)
+	if !ok {
+		return ""
 	}
-	if q, err := kubeobject.ParseQuantity(spec.At("resources", "requests", "storage").Loose(&unheard)); err == nil {
-		disk.Size = machine.Bytes(max(q.Times(1), 0))
+	return r.claimSpec(o.Tree.Get("spec"), name, disk, block)
+}
+
+var claimFields = map[string]class{"volumeMode": used, "resources": used, "volumeName": used, "accessModes": quiet,
+	"selector": quiet, "storageClassName": quiet, "dataSource": lost, "dataSourceRef": lost, "volumeAttributesClassName": quiet}
+
+// claimSpec reads the specification of a claim. A mode that does not fit is reported at v.
+func (r *reader) claimSpec(spec, v tree.Value, disk *machine.Disk, block bool) (hostPath string) {
+	spec.Want(r.list, tree.Map)
+	mode := spec.Get("volumeMode").Str(r.list)
+	switch {
+	case mode != "" && mode != "Block" && mode != "Filesystem":
+		spec.Get("volumeMode").Errorf(r.list, CodeVolume, "", "volumeMode is Block or Filesystem")
+	case block && mode != "Block":
+		v.Errorf(r.list, CodeVolume, "give the claim volumeMode: Block, or mount it with volumeMounts", "the claim is a file system, not a block device")
+	case !block && mode == "Block":
+		v.Errorf(r.list, CodeVolume, "attach it with volumeDevices", "the claim is a block device and cannot be mounted")
 	}
-	if name := spec.Get("volumeName").Loose(&unheard); name != "" {
+	resources := spec.Get("resources")
+	resources.Want(r.list, tree.Map)
+	resources.Only(r.list, "requests", "limits")
+	resources.Get("limits").Consume()
+	requests := resources.Get("requests")
+	requests.Want(r.list, tree.Map)
+	requests.Only(r.list, "storage")
+	if q, ok := r.quantity(requests.Get("storage")); ok {
+		disk.Size = machine.Bytes(q.Times(1))
+	}
+	if name := spec.Get("volumeName").Str(r.list); name != "" {
 		return r.persistentVolume(name, disk, block)
 	}
 	return ""
 }
 
 // find looks for a claim. A claim that is not in the input is left to whoever runs the machine.
-func (r *reader) find(src, v tree.Value, name string) (kubeobject.Object, bool) {
-	if !v.Exists() || !kubeobject.ValidName(name) {
-		if !v.Exists() {
-			v = src
-		}
+func (r *reader) find(v tree.Value, name string) (kubeobject.Object, bool) {
+	if !kubeobject.ValidName(name) {
 		v.Errorf(r.list, CodeVolume, "", "the name of a claim should stand here")
 		return kubeobject.Object{}, false
 	}
@@ -309,16 +326,13 @@ var flexTypes = map[string][]string{
 func (r *reader) flexOptions(vol *volume, disk *machine.Disk) {
 	options := vol.src.Get("options")
 	if !options.Exists() {
-		vol.src.Errorf(r.list, CodeFlexVolume, "", "volume %q has no options", vol.name)
+		options.Errorf(r.list, CodeFlexVolume, "", "volume %q has no options", vol.name)
 		return
 	}
 	options.Want(r.list, tree.Map)
 	kind := options.Get("type")
 	known := flexTypes[kind.Str(r.list)]
 	if known == nil {
-		if !kind.Exists() {
-			kind = options
-		}
 		kind.Errorf(r.list, CodeFlexVolume, "", "the type should be qcow2, raw or ceph")
 		options.Consume()
 		return
@@ -334,9 +348,6 @@ func (r *reader) flexOptions(vol *volume, disk *machine.Disk) {
 		v := options.Get("path")
 		p, ok := cleanPath(v.Str(r.list))
 		if !ok || !strings.HasPrefix(p, "/dev/") {
-			if !v.Exists() {
-				v = options
-			}
 			v.Errorf(r.list, CodeFlexVolume, "", "the path of a device below /dev/ should stand here")
 		}
 		disk.Source = machine.DiskSource{Path: p, Format: "raw"}
@@ -371,7 +382,9 @@ var (
 		"P": 1 << 50, "PiB": 1 << 50, "E": 1 << 60, "EiB": 1 << 60, "": 1e6}
 )
 
-// capacity reads the size of a new disk: 1024 MB without one, and MB without a unit.
+const sector = 512
+
+// capacity reads the size of a new disk: 1024 MB without one, and MB without a unit. A part of a sector counts as one.
 func (r *reader) capacity(v tree.Value) machine.Bytes {
 	if !v.Exists() {
 		return 1024e6
@@ -386,7 +399,7 @@ func (r *reader) capacity(v tree.Value) machine.Bytes {
 		n, err := strconv.ParseUint(m[1], 10, 64)
 		unit := units[m[2]]
 		if size := float64(n) * unit; err == nil && unit > 0 && n > 0 && size < 1<<62 {
-			return machine.Bytes(n * uint64(unit))
+			return machine.Bytes((n*uint64(unit) + sector - 1) / sector * sector)
 		}
 	}
 	v.Errorf(r.list, CodeFlexVolume, "write a size such as 2048MiB", "capacity should be a size with one of libvirt's units")
@@ -399,7 +412,7 @@ func (r *reader) ceph(options tree.Value) machine.Ceph {
 		v := options.Get(name)
 		s := v.Str(r.list)
 		if !v.Exists() {
-			options.Errorf(r.list, CodeFlexVolume, "", "the option %s is missing", name)
+			v.Errorf(r.list, CodeFlexVolume, "", "the option %s is missing", name)
 		}
 		return s
 	}
