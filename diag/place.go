@@ -2,6 +2,7 @@ package diag
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -89,6 +90,7 @@ func (o Origin) Carry(l List) List {
 	for i, d := range l {
 		inner := d.Range
 		d.Range = o.Range(inner)
+		d.Related = slices.Clone(d.Related)
 		for j, r := range d.Related {
 			d.Related[j].Range = o.Range(r.Range)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/url"
 	"path/filepath"
 	"strings"
 )
@@ -115,7 +116,7 @@ type sarifResult struct {
 
 func sarifAt(r Range) sarifLocation {
 	var loc sarifLocation
-	loc.Physical.Artifact.URI = filepath.ToSlash(r.File)
+	loc.Physical.Artifact.URI = (&url.URL{Path: filepath.ToSlash(r.File)}).String()
 	if r.Start.Line > 0 {
 		loc.Physical.Region = &sarifRegion{StartLine: r.Start.Line, StartColumn: r.Start.Column}
 	}
@@ -144,8 +145,9 @@ func sarifLog(l List) any {
 		"$schema": "https://json.schemastore.org/sarif-2.1.0.json",
 		"version": "2.1.0",
 		"runs": []any{object{
-			"tool":    object{"driver": object{"name": "vmseed"}},
-			"results": results,
+			"tool":       object{"driver": object{"name": "vmseed"}},
+			"columnKind": "unicodeCodePoints",
+			"results":    results,
 		}},
 	}
 }
