@@ -59,12 +59,17 @@ var DefaultTime = time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)
 // PathError is an error that concerns one entry of a volume. Err wraps one of the errors of this package, or is the
 // error of the entry's source.
 type PathError struct {
-	Path string // Path is the entry's path as given, unchecked.
+	Path string // Path is the entry's path as given, unchecked; empty for the root directory.
 	Err  error
 }
 
 // Error quotes the path, so that a hostile name cannot forge lines in a log.
-func (e *PathError) Error() string { return fmt.Sprintf("fat: %q: %v", e.Path, e.Err) }
+func (e *PathError) Error() string {
+	if e.Path == "" {
+		return fmt.Sprintf("fat: %v", e.Err)
+	}
+	return fmt.Sprintf("fat: %q: %v", e.Path, e.Err)
+}
 
 // Unwrap returns Err.
 func (e *PathError) Unwrap() error { return e.Err }

@@ -2,6 +2,7 @@ package fat
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"time"
@@ -88,7 +89,8 @@ func New(files []File, opts Options) (*Image, error) {
 	}
 	im := &Image{label: label, modTime: opts.ModTime.UTC()}
 	if !yearFits(im.modTime) {
-		return nil, pathErrorf("", ErrLimit, "time %s is outside the years 1980 to 2107", im.modTime.Format(time.RFC3339))
+		return nil, fmt.Errorf("fat: time of the volume: %w: %s is outside the years 1980 to 2107",
+			ErrLimit, im.modTime.Format(time.RFC3339))
 	}
 	root, err := buildTree(files, im.modTime)
 	if err != nil {

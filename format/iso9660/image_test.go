@@ -63,6 +63,7 @@ func write(t testing.TB, files []File, opts Options) []byte {
 		t.Fatal(err)
 	}
 	var buf bytes.Buffer
+	buf.Grow(int(im.Size()))
 	n, err := im.WriteTo(&buf)
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package iso9660
 
 import (
 	"cmp"
-	"errors"
 	"io/fs"
 	"slices"
 	"strings"
@@ -215,7 +214,7 @@ func (im *Image) layout(root *node) error {
 		}
 	}
 	if len(im.dirs[plainView]) > 1<<16-1 {
-		return &PathError{Err: errors.Join(ErrLimit, errors.New("more than 65535 directories"))}
+		return pathErrorf("", ErrLimit, "more than 65535 directories")
 	}
 	next := uint32(tablesSector)
 	take := func(bytes int64) uint32 {

@@ -187,6 +187,20 @@ func TestManyCollisions(t *testing.T) {
 	}
 }
 
+// TestManyDirectories goes to the limit of the path table, whose parent numbers have 16 bits: ECMA-119 9.4.4.
+func TestManyDirectories(t *testing.T) {
+	dirs := make([]File, 1<<16-2) // and the root
+	for i := range dirs {
+		dirs[i] = File{Path: fmt.Sprint(i), Mode: fs.ModeDir}
+	}
+	if _, err := New(dirs, Options{}); err != nil {
+		t.Errorf("65535 directories: %v", err)
+	}
+	if _, err := New(append(dirs, File{Path: "more", Mode: fs.ModeDir}), Options{}); !errors.Is(err, ErrLimit) {
+		t.Errorf("65536 directories: %v, want ErrLimit", err)
+	}
+}
+
 // TestOrder checks the order of the records, which some readers search by bisection: ECMA-119 9.3.
 func TestOrder(t *testing.T) {
 	image := write(t, []File{{Path: "a"}, {Path: "a-b"}, {Path: "a.b"}, {Path: "a.b-c"}, {Path: "ab"}, {Path: "b"}}, Options{})
