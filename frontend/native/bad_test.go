@@ -110,6 +110,18 @@ var badInput = []bad{
 	{"CPUs", "  hardware: {cpus: 3, sockets: 1, cores: 2, threads: 1}\n", []string{"5:20 VS2107 make 2 CPUs, not 3"}, false},
 	{"raw without a layer", "  userData: {raw: true}\n", []string{"5:19 VS2103 needs a layer"}, false},
 
+	{"secure boot without UEFI", "  hardware: {firmware: bios, secureBoot: true}\n", []string{"5:42 VS2107 needs the firmware uefi"}, false},
+	{"prepared medium without a path", "  media: [{name: a, kind: prepared}]\n", []string{`5:11 VS2103 the field "path"`}, false},
+	{"path of a medium that is made", "  media: [{name: a, kind: secret, path: /a.iso}]\n", []string{"5:41 VS2107 only a prepared medium"}, false},
+	{"files of a prepared medium", "  media: [{name: a, kind: prepared, path: /a.iso, files: [{path: /b}]}]\n", []string{"5:58 VS2107 attached as it is"}, false},
+	{"file of a medium twice", "  media: [{name: a, kind: payload, files: [{path: /b}, {path: /b}]}]\n", []string{`5:63 VS2106 "/b" is used twice`}, false},
+	{"address twice", "  network: {nics: [{addresses: [10.0.0.1/24, 10.0.0.1/16]}]}\n", []string{"5:46 VS2106 10.0.0.1 is listed twice"}, false},
+	{"two default users", "  users: [{default: true}, {default: true}]\n", []string{"5:38 VS2106 one default user"}, false},
+	{"file system on an image", "  disks: [{name: a, source: {image: b, filesystem: ext4}}]\n", []string{"5:52 VS2107 only a blank disk"}, false},
+	{"partition of a share", "  shares: [{name: s, hostPath: /s}]\n  mounts: [{share: s, path: /s, partition: 1}]\n", []string{"6:44 VS2107 only a disk has partitions"}, false},
+	{"VLAN of nothing", "  network: {nics: [{name: v, kind: vlan}]}\n", []string{"5:20 VS2103 a VLAN needs"}, false},
+	{"broken merge key", "  users:\n  - {<<: oops, name: a}\n", []string{"6:6 VS1215 nothing reads this value"}, false},
+
 	{"command of both kinds", "  runcmd: [{shell: a, args: [b]}]\n", []string{"5:12 VS2104 either `shell` or `args`"}, false},
 	{"empty command", "  runcmd: ['']\n", []string{"5:12 VS2104"}, true},
 	{"reference of two kinds", "  adminPassword: {secretRef: {name: a, key: b}, base64: YQ==}\n", []string{"5:18 VS2104 exactly one place"}, true},

@@ -126,8 +126,9 @@ func read(v tree.Value, l *diag.List, resolve resolver) (machine.Machine, bool) 
 	}
 	spec := v.Get("spec")
 	d.spec(spec, &m)
-	if !spec.At("identity", "hostname").Exists() {
+	if h := spec.At("identity", "hostname"); !h.Exists() || h.Kind() == tree.Null {
 		m.Identity.Hostname = m.Name
+		d.places["identity.hostname"] = d.places.Find("name")
 	}
 	m.Places = d.places
 	d.check(&m)

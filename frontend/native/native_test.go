@@ -86,7 +86,7 @@ func TestPlaces(t *testing.T) {
 	m := machines[0]
 	for path, want := range map[string]string{
 		"name": "4:9", "users": "7:3", "users[0]": "7:5", "users[0].name": "7:11", "users[0].groups[1]": "8:17", "users[0].uid": "7:5",
-		"userData.layers[0].data": "11:7", "runcmd[0].shell": "14:12", "identity.hostname": "1:1", "": "1:1",
+		"userData.layers[0].data": "11:7", "runcmd[0].shell": "14:12", "identity.hostname": "4:9", "": "1:1",
 	} {
 		if got := m.Places.Find(path).String(); got != "in.yaml:"+want {
 			t.Errorf("%s is at %s, want %s", path, got, want)
