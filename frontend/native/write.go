@@ -25,7 +25,7 @@ import (
 )
 
 // Write returns a machine as a native document. Secrets stand in it in clear text. What the strict reader would not
-// take back is reported at the place where the machine was read.
+// take back is a warning at the place where the machine was read: the document is whole, but needs its author's hand.
 func (Frontend) Write(m machine.Machine) ([]byte, diag.List) {
 	root := mapping("apiVersion", scalar(APIVersion), "kind", scalar(Kind))
 	v := reflect.ValueOf(m)
@@ -62,7 +62,7 @@ func recheck(m machine.Machine, data []byte) diag.List {
 	}
 	for i := range l {
 		path := strings.TrimPrefix(strings.TrimPrefix(l[i].Field, "spec."), "metadata.")
-		l[i].Range, l[i].Related = m.Places.Find(path), nil
+		l[i].Range, l[i].Related, l[i].Severity = m.Places.Find(path), nil, diag.Warning
 	}
 	return l
 }
