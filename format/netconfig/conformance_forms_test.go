@@ -187,6 +187,9 @@ func TestLintAgrees(t *testing.T) {
 	var docs []judge.NetDoc
 	for _, c := range lintCases() {
 		kind := judge.NetYAML
+		if c.name == "empty" {
+			continue // the data source drops it before anything is rendered
+		}
 		switch Detect([]byte(c.doc)) {
 		case Disabled, ENI:
 			continue // nothing is rendered

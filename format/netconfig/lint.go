@@ -13,6 +13,10 @@ func Lint(file string, data []byte, guest Release) diag.List {
 		return diag.List{{Code: CodeDeprecated, Severity: diag.Note, Range: diag.At(file, 1, 1),
 			Summary: "cloud-init since 24.3 calls interfaces(5) text deprecated", Remedy: "write network-config version 1"}}
 	}
+	if root, list := parse(file, data); root == nil && !list.HasErrors() {
+		return diag.List{{Code: CodeGuestLoses, Severity: diag.Warning, Range: diag.At(file, 1, 1),
+			Summary: "the document is empty: cloud-init falls back to DHCP on one NIC", Remedy: "fill it, or leave it out"}}
+	}
 	r := read(file, data, guest)
 	out := slices.DeleteFunc(r.list, func(d diag.Diagnostic) bool { return d.Code == CodeNotHeld })
 	out = append(out, r.traps...)

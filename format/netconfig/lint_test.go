@@ -27,7 +27,7 @@ func lintCases() []lintCase {
 		{"no version v1", "config:\n- type: physical\n", Release{}, "VS3212 1:1"},
 		{"version as text", "version: \"3\"\nethernets: {}\n", Release{}, "VS3212 1:10"},
 		{"neither", "hostname: web\n", Release{}, "VS3212 1:1"},
-		{"empty", "# nothing\n", Release{}, "VS3212 1:1"},
+		{"empty", "# nothing\n", Release{}, "VS3217 1:1"},
 		{"two documents", "version: 2\n---\nversion: 1\n", Release{}, "VS3213 3:1"},
 		{"bare MAC of digits", nicV1 + "  mac_address: 52:54:00:12:34:56\n", Release{}, "VS3218 5:16"},
 		{"bare MAC with letters", nicV1 + "  mac_address: 52:54:00:12:34:ab\n", Release{}, ""},

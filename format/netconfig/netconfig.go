@@ -84,7 +84,8 @@ func SwitchOf(on bool) Switch {
 type Link struct {
 	// ID is how other links refer to this one. It is unique in a Config and not visible in the guest unless Name is
 	// empty and a form demands a name.
-	ID   string
+	ID string
+	// Kind defaults to Physical.
 	Kind Kind
 	// Name is the interface name in the guest, at most 15 characters. A physical link with a MAC is renamed to it.
 	// Empty means: the kernel's name for a physical link, the ID for others.
@@ -175,7 +176,7 @@ type VLANSpec struct {
 // GuestName returns the name that the link has in the guest as far as the model says: Name, or for virtual links ID.
 // It is empty for a physical link that keeps the kernel's name.
 func (l *Link) GuestName() string {
-	if l.Name != "" || l.Kind == Physical {
+	if l.Name != "" || l.Kind == Physical || l.Kind == "" {
 		return l.Name
 	}
 	return l.ID

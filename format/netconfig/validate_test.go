@@ -112,6 +112,20 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// TestKindDefaults shows that a link without a kind is a NIC whose ID is no name.
+func TestKindDefaults(t *testing.T) {
+	c := Config{Links: []Link{{ID: "first-network-interface", MAC: "52:54:00:aa:00:01", DHCP4: true}}}
+	if list := c.Validate(); len(list) > 0 {
+		t.Errorf("%v", list)
+	}
+	if data, list := EncodeV2(c); list.HasErrors() || len(data) == 0 {
+		t.Errorf("%v", list)
+	}
+	if data, list := EncodeV1(c); !list.HasErrors() || data != nil {
+		t.Errorf("version 1 has no name for the NIC, but wrote %s", data)
+	}
+}
+
 func TestParseMAC(t *testing.T) {
 	for in, want := range map[string]string{
 		"52:54:00:AB:cd:01": "52:54:00:ab:cd:01", "52-54-00-AB-CD-01": "52:54:00:ab:cd:01",
