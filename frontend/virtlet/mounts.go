@@ -186,11 +186,7 @@ func (r *reader) share(m mount) {
 		r.at(a.value.Range(), "shares[%d].chown", i)
 	}
 	r.m.Shares = append(r.m.Shares, s)
-	options := []string{"trans=virtio"}
-	if s.ReadOnly {
-		options = append(options, "ro")
-	}
-	r.addMount(machine.Mount{Share: s.Name, Path: m.path, Type: "9p", Options: options}, m)
+	r.addMount(machine.Mount{Share: s.Name, Path: m.path}, m)
 }
 
 // shared reports whether a volume has become a share.

@@ -2,6 +2,7 @@ package virtlet
 
 import (
 	"encoding/base64"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,7 +76,7 @@ func (r *reader) userData() {
 	*r.list = append(*r.list, found...)
 	layer := machine.Layer{Name: "annotation " + userData, Data: secret.New(inline.text), Merge: machine.MergeVirtlet, Origin: inline.origin()}
 	if r.overwrite {
-		layer.Merge = machine.MergeReplace
+		layer = replacement(layer)
 		if object != nil {
 			r.notes[userDataSource].value.Warnf(r.list, CodeReplaced, "remove one of the two",
 				"%s is %q, so %s takes the place of this object", userDataOverwrite, "true", userData)
@@ -83,6 +84,20 @@ func (r *reader) userData() {
 	}
 	r.at(inline.value.Range(), "userData.layers[%d]", len(ud.Layers))
 	ud.Layers = append(ud.Layers, layer)
+}
+
+// replacement makes a layer replace those before it. A document that stands alone needs cloud-init's first line.
+func replacement(layer machine.Layer) machine.Layer {
+	layer.Merge = machine.MergeReplace
+	text := layer.Data.Reveal()
+	if strings.HasPrefix(text, cloudconfig.Header) {
+		return layer
+	}
+	layer.Data = secret.New(cloudconfig.Header + "\n" + text)
+	if layer.Origin.Lines != nil {
+		layer.Origin.Lines = slices.Concat([]diag.Pos{layer.Origin.Whole.Start}, layer.Origin.Lines)
+	}
+	return layer
 }
 
 // script returns the text that is all of the user-data: the named key of the source object, or the script annotation.
@@ -207,11 +222,18 @@ func first(list []tree.Value) tree.Value {
 	return list[0]
 }
 
+// plainKey matches keys that mean the same to all YAML readers without quotes: words with an underscore, or of more
+// letters than any spelling of a boolean or null has.
+var plainKey = regexp.MustCompile(`^[a-z]+(_[a-z]+)+$|^[a-z]{6,}$`)
+
 // wrap puts a YAML text below a key. The origin maps its lines to where they stood.
 func wrap(key, text string, origin diag.Origin) (string, diag.Origin) {
 	const indent = "  "
 	lines := strings.Split(text, "\n")
-	out := []string{strconv.Quote(key) + ":"}
+	if !plainKey.MatchString(key) {
+		key = strconv.Quote(key)
+	}
+	out := []string{key + ":"}
 	for i, line := range lines {
 		switch {
 		case line == "":

@@ -90,7 +90,10 @@ func (c *composer) layers() []machine.Layer {
 		}
 	}
 	for _, x := range all[from:] {
-		c.list = append(c.list, check(x, c.o.Guest)...)
+		// A script may consist of the mark alone, so that what is expanded later decides its kind.
+		if mark := c.m.UserData.MountScriptMark; mark == "" || !strings.HasPrefix(x.Data.Reveal(), mark) {
+			c.list = append(c.list, check(x, c.o.Guest)...)
+		}
 	}
 	return slices.Clone(all[from:])
 }
