@@ -45,6 +45,7 @@ type app struct {
 	Streams
 	engine      *vmseed.Engine
 	diagnostics string
+	stateDir    string
 }
 
 // exitError is an error with the status that the command ends with. A silent one has been reported already.
@@ -171,7 +172,9 @@ func (a *app) root() *cobra.Command {
 		}
 		return usagef("--diagnostics takes %s, not %q", strings.Join(formats, ", "), a.diagnostics)
 	}
-	root.AddCommand(a.render(), a.show(), a.check(), a.explain(), a.diff(), a.convert(), a.localds(), a.version())
+	root.AddCommand(a.render(), a.show(), a.check(), a.explain(), a.diff(), a.convert(), a.localds(),
+		a.run(), a.list(), a.inspect(), a.start(), a.stop(), a.restart(), a.removeVM(), a.waitFor(), a.logs(), a.console(),
+		a.ssh(), a.sshConfig(), a.cp(), a.doctor(), a.supervise(), a.version())
 	return root
 }
 

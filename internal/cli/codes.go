@@ -7,10 +7,11 @@ import (
 	datasources "github.com/vmseed/vmseed/datasource/all"
 	"github.com/vmseed/vmseed/diag"
 	frontends "github.com/vmseed/vmseed/frontend/all"
+	hypervisors "github.com/vmseed/vmseed/hypervisor/all"
 	"github.com/vmseed/vmseed/machine"
 )
 
 // explanations returns what every package has to say about its diagnostics.
 func explanations() []diag.Explanation {
-	return slices.Concat(vmseed.Codes(), machine.Codes(), frontends.Codes(), datasources.Codes())
+	return slices.Concat(vmseed.Codes(), Codes(), machine.Codes(), frontends.Codes(), datasources.Codes(), hypervisors.Codes())
 }

@@ -30,6 +30,8 @@ type inputFlags struct {
 	revision                                      int
 	noMultipart                                   bool
 	featureGates                                  []string
+	// adjust changes a machine before it is placed.
+	adjust func(*machine.Machine, *diag.List)
 }
 
 func (in *inputFlags) register(cmd *cobra.Command) {
@@ -124,6 +126,9 @@ func (a *app) load(ctx context.Context, in *inputFlags, args []string) ([]machin
 	}
 	for i := range machines {
 		machines[i].Identity.Revision += in.revision
+		if in.adjust != nil {
+			in.adjust(&machines[i], &l)
+		}
 		machines[i], problems = a.engine.Place(machines[i], facts)
 		l = append(l, problems...)
 	}

@@ -1,0 +1,392 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vmseed/vmseed/delivery"
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/cloudconfig"
+	"github.com/vmseed/vmseed/format/kubeobject"
+	"github.com/vmseed/vmseed/hypervisor"
+	"github.com/vmseed/vmseed/internal/supervisor"
+	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/report"
+	"github.com/vmseed/vmseed/seed"
+)
+
+// runFlags are those of run beside the input's.
+type runFlags struct {
+	inputFlags
+	image, seed, delivery, memory, arch, firmware, failOn string
+	kernel, initrd, append                                string
+	volumes                                               []string
+	cpus                                                  int
+	tpm, wait, dryRun, replace, remove                    bool
+	timeout                                               time.Duration
+	options                                               hypervisor.Options
+}
+
+func (a *app) run() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use: "run FILE... --image IMG", Short: "Boot a machine on this host with QEMU",
+		Long: `Run boots one machine with its seed attached, and follows its first boot.
+
+Without --detach the VM runs until its guest shuts down, or until vmseed is told to
+stop. With --wait vmseed returns on the guest's own word that its first boot is over:
+status 0 when all went well, 4 when something that the definition asks for failed.
+A VM that is not detached is shut down then. The VM stays in the list until it is
+removed; --rm does that at the end.`,
+		Example: `  vmseed run pod.yaml objects.yaml --image debian-12.qcow2 --memory 1Gi --wait
+  vmseed run --user-data user-data --hostname web --image debian-12.qcow2 --detach`,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runMachine(cmd.Context(), &f, args) },
+	}
+	f.register(cmd)
+	fl := cmd.Flags()
+	fl.StringVar(&f.image, "image", "", "guest image of the root disk; it is never written to")
+	fl.StringArrayVar(&f.volumes, "volume", nil, "contents of a disk: NAME=PATH (repeatable)")
+	fl.StringVar(&f.seed, "seed", "", "attach a prepared seed, unchanged, instead of rendering one")
+	fl.StringVar(&f.delivery, "delivery", "auto", "how the guest gets the seed: auto, iso or vfat")
+	fl.StringVar(&f.memory, "memory", "", "memory, such as 2Gi, instead of what the definition says")
+	fl.IntVar(&f.cpus, "cpus", 0, "number of processors instead of what the definition says")
+	fl.StringVar(&f.arch, "arch", "", "architecture of the guest: amd64 or arm64 (default that of this host)")
+	fl.StringVar(&f.firmware, "firmware", "", "bios or uefi")
+	fl.BoolVar(&f.tpm, "tpm", false, "give the machine a TPM (needs swtpm)")
+	fl.StringVar(&f.options.Accel, "accel", "auto", "auto, kvm, hvf or tcg")
+	fl.StringVar(&f.options.Net, "net", "stack", "network: stack (in vmseed, IPv4), user (QEMU's, with IPv6) or none")
+	fl.IntVar(&f.options.SSHPort, "ssh-port", 0, "port on 127.0.0.1 that leads to the guest's SSH server (default a free one)")
+	fl.BoolVar(&f.options.Console, "console", false, "connect this terminal to the serial console; Ctrl-] disconnects")
+	fl.BoolVarP(&f.options.Detach, "detach", "d", false, "let the VM run on in the background")
+	fl.StringVar(&f.kernel, "kernel", "", "boot this kernel instead of the image's own boot loader")
+	fl.StringVar(&f.initrd, "initrd", "", "initial RAM disk for --kernel")
+	fl.StringVar(&f.append, "append", "", "kernel command line for --kernel")
+	fl.BoolVar(&f.wait, "wait", false, "return on the guest's own word that its first boot is over")
+	fl.DurationVar(&f.timeout, "timeout", 15*time.Minute, "how long --wait waits")
+	fl.StringVar(&f.failOn, "fail-on", "warning", "what makes a first boot a failure: error, warning or deprecated")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "print the command that would be run")
+	fl.BoolVar(&f.replace, "replace", false, "remove a VM of the same name first")
+	fl.BoolVar(&f.remove, "rm", false, "remove the VM when it has ended")
+	a.stateDirFlag(cmd)
+	return cmd
+}
+
+func (a *app) runMachine(ctx context.Context, f *runFlags, args []string) error {
+	failOn, err := report.ParseFailOn(f.failOn)
+	if err != nil {
+		return usagef("--fail-on: %w", err)
+	}
+	if !slices.Contains([]string{"auto", "iso", "vfat"}, f.delivery) {
+		return usagef("--delivery takes auto, iso or vfat, not %q", f.delivery)
+	}
+	if f.remove && f.options.Detach {
+		return usagef("--rm and --detach exclude each other; remove the VM with vmseed rm")
+	}
+	m, l, err := a.runInput(ctx, f, args)
+	if err != nil || l.HasErrors() {
+		return errors.Join(err, a.failed(l, false))
+	}
+	root, err := a.vmRoot()
+	if err != nil {
+		return err
+	}
+	if err := supervisor.Sweep(root); err != nil {
+		return &exitError{exitEnvironment, err}
+	}
+	if f.dryRun {
+		return a.plan(ctx, f, m, l, root)
+	}
+	client, err := a.launch(ctx, f, m, l, root)
+	if err != nil {
+		return err
+	}
+	return a.follow(ctx, client, f, failOn)
+}
+
+// runInput loads the one machine that is run, with the flags' changes made before it is placed.
+func (a *app) runInput(ctx context.Context, f *runFlags, args []string) (machine.Machine, diag.List, error) {
+	var none machine.Machine
+	memory := machine.Bytes(0)
+	if f.memory != "" {
+		q, err := kubeobject.ParseQuantity(f.memory)
+		n, whole := q.Whole()
+		if err != nil || !whole || n <= 0 {
+			return none, nil, usagef("--memory takes a size such as 2Gi, not %q", f.memory)
+		}
+		memory = machine.Bytes(n)
+	}
+	f.adjust = func(m *machine.Machine, l *diag.List) {
+		override(l, m, "hardware.memory", &m.Hardware.Memory, memory, "--memory")
+		override(l, m, "hardware.cpus", &m.Hardware.CPUs, f.cpus, "--cpus")
+		override(l, m, "hardware.arch", &m.Hardware.Arch, f.arch, "--arch")
+		override(l, m, "hardware.firmware", &m.Hardware.Firmware, f.firmware, "--firmware")
+		override(l, m, "boot.kernel", &m.Boot.Kernel, f.kernel, "--kernel")
+		override(l, m, "boot.initrd", &m.Boot.Initrd, f.initrd, "--initrd")
+		override(l, m, "boot.append", &m.Boot.Append, f.append, "--append")
+		m.Hardware.TPM = m.Hardware.TPM || f.tpm
+		if !slices.ContainsFunc(m.Disks, func(d machine.Disk) bool { return d.Root }) {
+			m.Disks = slices.Insert(slices.Clone(m.Disks), 0, machine.Disk{Name: "root", Root: true})
+		}
+		if len(m.Network.NICs) == 0 {
+			m.Network.NICs = []machine.NIC{{Name: "nic0"}}
+		}
+	}
+	if f.seed != "" && len(args)+len(f.files) == 0 {
+		m := machine.Machine{Name: strings.TrimSuffix(filepath.Base(f.seed), filepath.Ext(f.seed)), Namespace: "default"}
+		if f.name != "" {
+			m.Name = f.name
+		}
+		var l diag.List
+		f.adjust(&m, &l)
+		m, problems := a.engine.Place(m, machine.Facts{})
+		return m, append(l, problems...), nil
+	}
+	machines, l, err := a.load(ctx, &f.inputFlags, args)
+	if err != nil || l.HasErrors() {
+		return none, l, err
+	}
+	if len(machines) != 1 {
+		var have []string
+		for _, m := range machines {
+			have = append(have, m.Namespace+"/"+m.Name)
+		}
+		return none, l, usagef("run boots one machine, the input has %s; pick one with --name", strings.Join(have, ", "))
+	}
+	return machines[0], l, nil
+}
+
+// override sets a field that a flag states, and says so when the definition states it otherwise.
+func override[T comparable](l *diag.List, m *machine.Machine, path string, field *T, value T, flag string) {
+	var zero T
+	if value == zero {
+		return
+	}
+	if *field != zero && *field != value {
+		l.Add(diag.Diagnostic{Code: CodeOverride, Severity: diag.Note, Range: m.Places.Find(path), Field: path,
+			Summary: "the flag " + flag + " overrides this"})
+	}
+	*field = value
+}
+
+// vm assembles what is started, with the seed written below dir.
+func (a *app) vm(ctx context.Context, f *runFlags, m machine.Machine, l *diag.List, dir string) (hypervisor.VM, error) {
+	vm := hypervisor.VM{Machine: m, StateDir: dir, Options: f.options, Volumes: map[string]hypervisor.Volume{}}
+	if err := volumes(f, m, &vm, l); err != nil {
+		return vm, err
+	}
+	if f.seed != "" {
+		path, err := filepath.Abs(f.seed)
+		if err != nil {
+			return vm, err
+		}
+		s, err := a.engine.Open(path)
+		if err != nil {
+			return vm, &exitError{exitInput, err}
+		}
+		vm.Attachments = []seed.Attachment{{Kind: seed.Drive, Path: path, Label: s.Volumes[0].Label}}
+		return vm, nil
+	}
+	o := f.inputFlags.options()
+	o.Extra = []machine.Layer{report.Reporter()}
+	s, problems := a.engine.Render(m, o)
+	*l = append(*l, problems...)
+	if l.HasErrors() {
+		return vm, nil
+	}
+	*l = append(*l, vendorDataOff(m)...)
+	format := f.delivery
+	if format == "auto" {
+		format = "iso"
+	}
+	receipt, err := a.engine.Deliver(ctx, s, format, delivery.Target{Path: filepath.Join(dir, "seed."+format)})
+	vm.Attachments = receipt.Attachments
+	return vm, err
+}
+
+// vendorDataOff warns of user-data that switches off the vendor-data, with which the guest reports.
+func vendorDataOff(m machine.Machine) diag.List {
+	var l diag.List
+	for _, x := range m.UserData.Layers {
+		doc, _ := cloudconfig.Parse(x.Origin, []byte(x.Data.Reveal()))
+		if doc == nil {
+			continue
+		}
+		setting := doc.Get("vendor_data")
+		for i := 0; setting != nil && i+1 < len(setting.Content); i += 2 {
+			if on, ok := cloudconfig.Truth(setting.Content[i+1]); setting.Content[i].Value == "enabled" && ok && !on {
+				l.Warnf(report.CodeVendorDataOff, doc.Range(setting), "leave vendor_data out",
+					"vendor-data is switched off, so the guest cannot report; its console is read instead, which shows less")
+			}
+		}
+	}
+	return l
+}
+
+// volumes resolves the contents of the machine's disks that flags name.
+func volumes(f *runFlags, m machine.Machine, vm *hypervisor.VM, l *diag.List) error {
+	var have []string
+	for _, d := range m.Disks {
+		have = append(have, d.Name)
+		if d.Root && f.image != "" {
+			vm.Volumes[d.Name] = hypervisor.Volume{Path: f.image, Overlay: true}
+		}
+	}
+	for _, v := range f.volumes {
+		name, path, ok := strings.Cut(v, "=")
+		if !ok || name == "" || path == "" {
+			return usagef("--volume takes NAME=PATH, not %q", v)
+		}
+		if !slices.Contains(have, name) {
+			return usagef("--volume: the machine has no disk %q; it has %s", name, strings.Join(have, ", "))
+		}
+		vm.Volumes[name] = hypervisor.Volume{Path: path}
+		if err := partitioned(m, name, path, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// partitioned complains when a partition of a disk is mounted and the disk has none.
+func partitioned(m machine.Machine, disk, path string, l *diag.List) error {
+	i := slices.IndexFunc(m.Mounts, func(x machine.Mount) bool { return x.Disk == disk && x.Partition > 0 })
+	if i < 0 {
+		return nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	head := make([]byte, 512)
+	if _, err := io.ReadFull(file, head); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return err
+	}
+	qcow := bytes.HasPrefix(head, []byte("QFI\xfb"))
+	if !qcow && (head[510] != 0x55 || head[511] != 0xaa) {
+		at := fmt.Sprintf("mounts[%d]", i)
+		l.Add(diag.Diagnostic{Code: CodeNoPartition, Severity: diag.Error, Range: m.Places.Find(at), Field: at,
+			Summary: fmt.Sprintf("partition %d of disk %q is mounted, but %s has no partition table", m.Mounts[i].Partition, disk, path),
+			Remedy:  `set the volume's option part to "0" for a file system without one, or partition the file`})
+	}
+	return nil
+}
+
+// plan prints the command that run would start.
+func (a *app) plan(ctx context.Context, f *runFlags, m machine.Machine, l diag.List, root string) error {
+	dir, err := os.MkdirTemp("", "vmseed-plan-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	vm, err := a.vm(ctx, f, m, &l, dir)
+	if err != nil || l.HasErrors() {
+		return errors.Join(err, a.failed(l, false))
+	}
+	h := a.engine.Hypervisors[0]
+	l = append(l, a.engine.CheckHardware(h, vm.Machine)...)
+	final := filepath.Join(root, supervisor.DirName(m.Namespace, m.Name))
+	vm.StateDir = final
+	for i, x := range vm.Attachments {
+		vm.Attachments[i].Path = strings.Replace(x.Path, dir, final, 1)
+	}
+	if c, ok := h.(hypervisor.Checker); ok {
+		l = append(l, c.Check(vm)...)
+	}
+	if err := a.failed(l, false); err != nil {
+		return err
+	}
+	args, err := h.(hypervisor.Planner).Plan(ctx, vm)
+	if err != nil {
+		return hostTrouble(err)
+	}
+	for i, arg := range args {
+		args[i] = shellWord(arg)
+	}
+	_, err = fmt.Fprintln(a.Out, strings.Join(args, " "))
+	return err
+}
+
+// shellWord quotes an argument for a POSIX shell.
+func shellWord(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// launch makes the VM's directory, its seed and disks, and starts it.
+func (a *app) launch(ctx context.Context, f *runFlags, m machine.Machine, l diag.List, root string) (*supervisor.Client, error) {
+	if f.replace {
+		if old, err := supervisor.Open(filepath.Join(root, supervisor.DirName(m.Namespace, m.Name))); err == nil {
+			if err := old.Remove(ctx); err != nil {
+				return nil, &exitError{exitEnvironment, err}
+			}
+		}
+	}
+	dir, keep, discard, err := supervisor.Create(root, m.Namespace, m.Name)
+	if errors.Is(err, supervisor.ErrExists) {
+		return nil, usagef("%w; start it with vmseed start, or replace it with --replace", err)
+	}
+	if err != nil {
+		return nil, &exitError{exitEnvironment, err}
+	}
+	vm, err := a.vm(ctx, f, m, &l, dir)
+	h := a.engine.Hypervisors[0]
+	if err == nil && !l.HasErrors() {
+		if c, ok := h.(hypervisor.Checker); ok {
+			l = append(l, c.Check(vm)...)
+		}
+		l = append(l, a.engine.CheckHardware(h, m)...)
+	}
+	if failed := a.failed(l, false); err != nil || failed != nil {
+		return nil, errors.Join(hostTrouble(err), failed, discard())
+	}
+	p := a.progress(m.Namespace + "/" + m.Name)
+	p.phase("seed", fmt.Sprintf("%s, %d attached", describeSeed(f, m), len(vm.Attachments)))
+	handle, err := h.Start(ctx, vm)
+	if err != nil {
+		return nil, errors.Join(hostTrouble(err), discard())
+	}
+	if err := keep(); err != nil {
+		return nil, &exitError{exitEnvironment, err}
+	}
+	return handle.(interface{ Client() *supervisor.Client }).Client(), nil
+}
+
+func describeSeed(f *runFlags, m machine.Machine) string {
+	switch {
+	case f.seed != "":
+		return f.seed
+	case f.dataSource != "":
+		return f.dataSource
+	case m.DataSource != "":
+		return m.DataSource
+	}
+	return "nocloud"
+}
+
+// hostTrouble gives errors of this host their exit status, and the input's diagnostics theirs.
+func hostTrouble(err error) error {
+	var diagnostics diag.List
+	var exit *exitError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &exit):
+		return err
+	case errors.As(err, &diagnostics):
+		return &exitError{exitInput, err}
+	}
+	return &exitError{exitEnvironment, err}
+}

@@ -1,0 +1,330 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vmseed/vmseed/internal/supervisor"
+	"github.com/vmseed/vmseed/report"
+)
+
+// stateDirFlag gives a command the flag for where VMs are kept.
+func (a *app) stateDirFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.stateDir, "state-dir", "", "where VMs are kept (default $XDG_STATE_HOME/vmseed/vms)")
+}
+
+func (a *app) vmRoot() (string, error) {
+	if a.stateDir != "" {
+		return filepath.Abs(a.stateDir)
+	}
+	root, err := supervisor.Root()
+	if err != nil {
+		return "", &exitError{exitEnvironment, err}
+	}
+	return root, nil
+}
+
+// onVM makes a command about one VM. Its NAME is NAME or NAMESPACE/NAME.
+func (a *app) onVM(use, short string, run func(ctx context.Context, c *supervisor.Client, args []string) error) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("%s needs the NAME of a VM; see vmseed list", cmd.Name())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.find(args[0])
+			if err != nil {
+				return err
+			}
+			err = run(cmd.Context(), c, args[1:])
+			if errors.Is(err, supervisor.ErrNotRunning) || errors.Is(err, supervisor.ErrRunning) {
+				return usagef("%s: %w", args[0], err)
+			}
+			return hostTrouble(err)
+		},
+	}
+	a.stateDirFlag(cmd)
+	return cmd
+}
+
+// find returns the client of a VM by its name.
+func (a *app) find(name string) (*supervisor.Client, error) {
+	root, err := a.vmRoot()
+	if err != nil {
+		return nil, err
+	}
+	if err := supervisor.Sweep(root); err != nil {
+		return nil, &exitError{exitEnvironment, err}
+	}
+	dirs, err := supervisor.List(root)
+	if err != nil {
+		return nil, &exitError{exitEnvironment, err}
+	}
+	var found []string
+	var have []string
+	for _, dir := range dirs {
+		plan, err := supervisor.LoadPlan(dir)
+		if err != nil {
+			return nil, &exitError{exitEnvironment, err}
+		}
+		full := plan.Namespace + "/" + plan.Name
+		have = append(have, full)
+		if name == plan.Name || name == full {
+			found = append(found, dir)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return supervisor.Open(found[0])
+	case 0:
+		if len(have) == 0 {
+			return nil, usagef("there is no VM %q; there are none", name)
+		}
+		return nil, usagef("there is no VM %q; there are %s", name, strings.Join(have, ", "))
+	}
+	return nil, usagef("several VMs are called %q; name one as NAMESPACE/NAME: %s", name, strings.Join(have, ", "))
+}
+
+// vmInfo is what list and inspect print as JSON.
+type vmInfo struct {
+	Namespace string           `json:"namespace"`
+	Name      string           `json:"name"`
+	Dir       string           `json:"dir"`
+	State     supervisor.State `json:"state"`
+	Plan      *supervisor.Plan `json:"plan,omitempty"`
+}
+
+func info(ctx context.Context, c *supervisor.Client) (vmInfo, error) {
+	plan, err := c.Plan()
+	if err != nil {
+		return vmInfo{}, err
+	}
+	state, err := c.State(ctx)
+	return vmInfo{Namespace: plan.Namespace, Name: plan.Name, Dir: c.Dir, State: state, Plan: &plan}, err
+}
+
+func (a *app) printJSON(v any) error {
+	e := json.NewEncoder(a.Out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+func (a *app) list() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{Use: "list", Aliases: []string{"ls", "ps"}, Short: "List the VMs of this host", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != "" && output != "json" {
+				return usagef("-o takes json, not %q", output)
+			}
+			root, err := a.vmRoot()
+			if err != nil {
+				return err
+			}
+			dirs, err := supervisor.List(root)
+			if err = errors.Join(supervisor.Sweep(root), err); err != nil {
+				return &exitError{exitEnvironment, err}
+			}
+			all := []vmInfo{}
+			for _, dir := range dirs {
+				c, err := supervisor.Open(dir)
+				if err != nil {
+					return hostTrouble(err)
+				}
+				vm, err := info(cmd.Context(), c)
+				if err != nil {
+					return hostTrouble(err)
+				}
+				vm.Plan = nil
+				all = append(all, vm)
+			}
+			if output == "json" {
+				return a.printJSON(all)
+			}
+			w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
+			fmt.Fprintln(w, "NAMESPACE\tNAME\tSTATUS\tFIRST BOOT\tSSH\tACCEL")
+			for _, vm := range all {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", vm.Namespace, vm.Name, vm.State.Status, firstBoot(vm.State), sshAddress(vm.State), vm.State.Accel)
+			}
+			return w.Flush()
+		}}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "json")
+	a.stateDirFlag(cmd)
+	return cmd
+}
+
+func firstBoot(s supervisor.State) string {
+	if s.FirstBoot == nil {
+		return "-"
+	}
+	return string(s.FirstBoot.Stage)
+}
+
+func sshAddress(s supervisor.State) string {
+	if s.SSHPort == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("127.0.0.1:%d", s.SSHPort)
+}
+
+func (a *app) inspect() *cobra.Command {
+	var output string
+	cmd := a.onVM("inspect NAME", "Print everything that is known of a VM", func(ctx context.Context, c *supervisor.Client, _ []string) error {
+		if output != "json" {
+			return usagef("-o takes json, not %q", output)
+		}
+		vm, err := info(ctx, c)
+		if err != nil {
+			return err
+		}
+		return a.printJSON(vm)
+	})
+	cmd.Flags().StringVarP(&output, "output", "o", "json", "json")
+	return cmd
+}
+
+func (a *app) start() *cobra.Command {
+	return a.onVM("start NAME", "Start a VM that was stopped, in the background", func(ctx context.Context, c *supervisor.Client, _ []string) error {
+		if err := c.Start(ctx, true); err != nil {
+			return err
+		}
+		return a.sayRunning(ctx, c, a.progress(""))
+	})
+}
+
+func (a *app) stop() *cobra.Command {
+	var force bool
+	var grace time.Duration
+	cmd := a.onVM("stop NAME", "Shut a VM down", func(ctx context.Context, c *supervisor.Client, _ []string) error {
+		if force {
+			grace = 0
+		}
+		return c.Stop(ctx, grace)
+	})
+	cmd.Flags().BoolVar(&force, "force", false, "cut it off at once")
+	cmd.Flags().DurationVar(&grace, "grace", 2*time.Minute, "how long the guest may take before it is cut off")
+	return cmd
+}
+
+func (a *app) restart() *cobra.Command {
+	var force bool
+	cmd := a.onVM("restart NAME", "Shut a VM down and start it again", func(ctx context.Context, c *supervisor.Client, _ []string) error {
+		if force {
+			return c.Reset(ctx)
+		}
+		if err := c.Stop(ctx, 2*time.Minute); err != nil && !errors.Is(err, supervisor.ErrNotRunning) {
+			return err
+		}
+		return c.Start(ctx, true)
+	})
+	cmd.Flags().BoolVar(&force, "force", false, "reset it at once")
+	return cmd
+}
+
+func (a *app) removeVM() *cobra.Command {
+	cmd := a.onVM("remove NAME...", "Remove VMs with their disks and seeds; a running one is cut off", func(ctx context.Context, c *supervisor.Client, more []string) error {
+		if err := c.Remove(ctx); err != nil {
+			return err
+		}
+		for _, name := range more {
+			next, err := a.find(name)
+			if err != nil {
+				return err
+			}
+			if err := next.Remove(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	cmd.Aliases = []string{"rm", "delete"}
+	return cmd
+}
+
+func (a *app) logs() *cobra.Command {
+	var followed, qemu bool
+	cmd := a.onVM("logs NAME", "Print what the guest wrote to its serial console", func(ctx context.Context, c *supervisor.Client, _ []string) error {
+		if qemu {
+			return a.copyFile(filepath.Join(c.Dir, supervisor.QEMULog))
+		}
+		for _, name := range []string{supervisor.SerialLog + ".1", supervisor.SerialLog} {
+			if err := a.copyFile(filepath.Join(c.Dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+		}
+		if !followed {
+			return nil
+		}
+		conn, err := c.Console(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+		defer stop()
+		_, err = io.Copy(a.Out, conn)
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	})
+	cmd.Flags().BoolVarP(&followed, "follow", "f", false, "go on with what comes")
+	cmd.Flags().BoolVar(&qemu, "qemu", false, "print what QEMU itself said instead")
+	return cmd
+}
+
+func (a *app) copyFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(a.Out, f)
+	return err
+}
+
+func (a *app) waitFor() *cobra.Command {
+	var timeout time.Duration
+	var failOn string
+	cmd := a.onVM("wait NAME", "Wait for the guest's own word that its first boot is over", func(ctx context.Context, c *supervisor.Client, _ []string) error {
+		threshold, err := report.ParseFailOn(failOn)
+		if err != nil {
+			return usagef("--fail-on: %w", err)
+		}
+		limited, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		p := a.progress("")
+		defer p.end()
+		last, err := c.WaitFirstBoot(limited, p.event)
+		if err != nil {
+			return &exitError{exitGuest, err}
+		}
+		return a.verdict(p, last, threshold)
+	})
+	cmd.Flags().DurationVar(&timeout, "timeout", 15*time.Minute, "how long to wait")
+	cmd.Flags().StringVar(&failOn, "fail-on", "warning", "what makes a first boot a failure: error, warning or deprecated")
+	return cmd
+}
+
+// supervise is the process that owns one VM; clients start it.
+func (a *app) supervise() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{Use: "supervise", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return hostTrouble(supervisor.Main(cmd.Context(), dir, a.In))
+		}}
+	cmd.Flags().StringVar(&dir, "state-dir", "", "the VM's state directory")
+	return cmd
+}
