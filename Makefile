@@ -27,12 +27,14 @@ FUZZ = \
 	./format/kubeobject:FuzzRead \
 	./format/mimepart:FuzzMultipart \
 	./format/netconfig:FuzzParse \
+	./format/tree:FuzzTree \
 	./frontend/cniresult:FuzzRead \
 	./frontend/native:FuzzNative \
 	./frontend/native:FuzzNativeText \
 	./frontend/plain:FuzzPlain \
 	./internal/bounded:FuzzJSON \
-	./internal/bounded:FuzzYAML
+	./internal/bounded:FuzzYAML \
+	./machine:FuzzPlace
 
 # Debian packages that the tests need beside those which guests and judges list.
 PACKAGES = ca-certificates cloud-image-utils dosfstools e2fsprogs genisoimage mtools openssh-client p7zip-full xorriso

@@ -231,15 +231,19 @@ type serialNumbers struct {
 }
 
 func (s serialNumbers) add(at diag.Range, what, number, bus string) {
+	seen := number
 	if len(number) > maxSerial && bus == "virtio" {
 		s.l.Warnf(CodeSerialTooLong, at, "shorten it", "%s: a virtio disk shows the first %d bytes of its serial number only", what, maxSerial)
-		number = number[:maxSerial]
+		seen = number[:maxSerial]
 	}
-	if other, ok := s.owner[number]; ok {
-		s.l.Errorf(CodeDuplicateSerial, at, "give each its own name and serial number",
-			"%s and %s have the same serial number %q", other, what, number)
+	for _, n := range []string{number, seen} {
+		if other, ok := s.owner[n]; ok {
+			s.l.Errorf(CodeDuplicateSerial, at, "give each its own name and serial number",
+				"%s and %s have the same serial number %q", other, what, n)
+			break
+		}
 	}
-	s.owner[number] = what
+	s.owner[number], s.owner[seen] = what, what
 }
 
 // placeUnits numbers the disks of each SCSI controller that have no number, around those that have one.

@@ -53,7 +53,10 @@ func plain(n *yaml.Node) bool {
 
 // oldBools are the words that YAML 1.1, and so kubectl and PyYAML, read as booleans and YAML 1.2 as texts. A lone y or n
 // is left out: PyYAML reads those as texts.
-var oldBools = map[string]bool{"yes": true, "on": true, "no": false, "off": false}
+var oldBools = map[string]bool{
+	"yes": true, "Yes": true, "YES": true, "on": true, "On": true, "ON": true,
+	"no": false, "No": false, "NO": false, "off": false, "Off": false, "OFF": false,
+}
 
 // Str returns a text. Anything that some YAML reader takes for another type is an error that asks for quotes.
 func (v Value) Str(l *diag.List) string {
@@ -90,7 +93,7 @@ func (v Value) nonText() string {
 	if !plain(n) {
 		return ""
 	}
-	if _, ok := oldBools[strings.ToLower(n.Value)]; ok {
+	if _, ok := oldBools[n.Value]; ok {
 		return "a boolean"
 	}
 	switch {
@@ -138,7 +141,7 @@ func (v Value) Bool(l *diag.List) bool {
 			return false
 		}
 	}
-	if b, ok := oldBools[strings.ToLower(n.Value)]; ok && plain(n) {
+	if b, ok := oldBools[n.Value]; ok && plain(n) {
 		v.Warnf(l, CodeOldBool, "write true or false", "YAML readers disagree whether %q is a boolean or a text", n.Value)
 		return b
 	}
