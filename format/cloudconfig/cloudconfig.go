@@ -67,6 +67,9 @@ func ParseTemplate(origin diag.Origin, data []byte) (*Document, diag.List) {
 func parse(origin diag.Origin, data, masked []byte) (*Document, diag.List) {
 	var l diag.List
 	header, body := cutHeader(masked)
+	if i := bytes.LastIndexByte(body, '\n'); len(bytes.Trim(body[i+1:], " ")) == 0 {
+		body = body[:i+1] // readers differ about blanks behind the last line
+	}
 	nodes, found := bounded.YAML("", body, bounded.Limits{})
 	if found.HasErrors() {
 		if d, ok := templateInstead(data, found); ok {
@@ -88,6 +91,9 @@ func parse(origin diag.Origin, data, masked []byte) (*Document, diag.List) {
 		return d, origin.Carry(l)
 	}
 	root := nodes[0].Content[0]
+	if TypeOf(root) == Null {
+		return d, origin.Carry(l)
+	}
 	if r := resolveAlias(root); r.Kind != yaml.MappingNode {
 		l.Errorf(CodeNotMapping, diag.At("", root.Line, root.Column), "start with the name of a module, such as users:",
 			"a cloud-config is a mapping, not a %s", TypeOf(root))

@@ -185,6 +185,7 @@ func TestParseRefuses(t *testing.T) {
 		{"tab that indents", "#cloud-config\na: [b,\n\tc]\n", CodeRefused, "f:3:1"},
 		{"question mark in brackets", "#cloud-config\na: [http://x/?a=1]\n", CodeRefused, "f:2:5"},
 		{"colon in brackets", "#cloud-config\na: [b, :c]\n", CodeRefused, "f:2:8"},
+		{"anchor twice", "#cloud-config\na: &x 1\nb: &x 2\n", CodeRefused, "f:3:4"},
 		{"keys of one value", "#cloud-config\nyes: 1\non: 2\n", CodeSameKey, "f:3:1"},
 		{"Helm value", "#cloud-config\nhostname: {{ .Values.name }}\n", CodeTemplate, "f:2:12"},
 		{"Helm block", "#cloud-config\n{{- if .Values.x }}\na: 1\n{{- end }}\n", CodeTemplate, "f:2:1"},

@@ -16,13 +16,15 @@ type layout struct {
 	list   *diag.List
 	lines  [][]rune // the text, in which quoted and block scalars are blanked
 	marked []*yaml.Node
+
+	anchors map[string]bool
 }
 
 var anchorName = regexp.MustCompile(`^[0-9A-Za-z_-]+$`)
 
 // checkLayout adds an error for the first finding.
 func checkLayout(l *diag.List, root *yaml.Node, body []byte) {
-	c := layout{list: l}
+	c := layout{list: l, anchors: map[string]bool{}}
 	for line := range bytes.Lines(body) {
 		c.lines = append(c.lines, []rune(strings.TrimRight(string(line), "\r\n")))
 	}
@@ -39,6 +41,12 @@ func (c *layout) refuse(line, column int, remedy, what string) {
 
 // node checks names and flow scalars, and collects the scalars that may hold tabs, in the order of the text.
 func (c *layout) node(n *yaml.Node, flow bool) {
+	if n.Anchor != "" && c.anchors[n.Anchor] {
+		c.refuse(n.Line, n.Column, "give it another name", "a second anchor of the same name")
+	}
+	if n.Anchor != "" {
+		c.anchors[n.Anchor] = true
+	}
 	if n.Anchor != "" && !anchorName.MatchString(n.Anchor) || n.Kind == yaml.AliasNode && !anchorName.MatchString(n.Value) {
 		c.refuse(n.Line, n.Column, "use letters, digits, - and _ only", "this name of an anchor")
 	}

@@ -50,7 +50,6 @@ func (t Type) String() string { return typeNames[t] }
 // The implicit types of YAML 1.1 (https://yaml.org/type/) in the spelling of PyYAML 6.
 var (
 	boolText  = regexp.MustCompile(`^(?:yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF)$`)
-	nullText  = regexp.MustCompile(`^(?:~|null|Null|NULL|)$`)
 	intText   = regexp.MustCompile(`^(?:[-+]?0b[0-1_]+|[-+]?0[0-7_]+|[-+]?(?:0|[1-9][0-9_]*)|[-+]?0x[0-9a-fA-F_]+|[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+)$`)
 	floatText = regexp.MustCompile(`^(?:[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?|` +
 		`[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
@@ -140,14 +139,25 @@ func explicitType(ok bool, t Type) Type {
 // PlainType tells how PyYAML's safe loader reads a plain (unquoted) scalar. It is Invalid for texts that match a
 // type but have no value, such as 0x_ and 2024-02-31, and for =.
 func PlainType(s string) Type {
-	if s != "" && !strings.ContainsRune("yYnNtTfFoO~+-.0123456789=<", rune(s[0])) {
-		return String // no type begins with it
-	}
-	switch {
-	case nullText.MatchString(s):
+	if s == "" {
 		return Null
-	case boolText.MatchString(s):
+	}
+	switch c := s[0]; {
+	case c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.':
+		return numberType(s)
+	case s == "~" || s == "null" || s == "Null" || s == "NULL":
+		return Null
+	case len(s) <= len("false") && boolText.MatchString(s):
 		return Bool
+	case s == "=" || s == "<<":
+		return Invalid
+	}
+	return String
+}
+
+// numberType tells the type of a plain scalar that begins as numbers and dates do.
+func numberType(s string) Type {
+	switch {
 	case floatText.MatchString(s):
 		if _, err := parseFloat(s); err != nil {
 			return Invalid
@@ -163,8 +173,6 @@ func PlainType(s string) Type {
 			return Invalid
 		}
 		return Time
-	case s == "=" || s == "<<":
-		return Invalid
 	}
 	return String
 }

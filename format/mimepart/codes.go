@@ -12,6 +12,8 @@ const (
 	CodeEncoding
 	// CodeTooMany is for messages over their budget.
 	CodeTooMany
+	// CodeGzip is for compressed parts, or messages, that do not unpack.
+	CodeGzip
 )
 
 // Codes explains the diagnostics of this package.
@@ -28,5 +30,8 @@ func Codes() []diag.Explanation {
 				"cloud-init would pass the broken text on."},
 		{Code: CodeTooMany, Title: "too many MIME parts",
 			Text: "vmseed reads messages of at most 1000 parts that nest at most 20 deep, far more than any real one has."},
+		{Code: CodeGzip, Title: "gzip data does not unpack",
+			Text: "The user-data, or a part of it, begins like gzip data or says that it is, but it is damaged, cut off, or " +
+				"larger than 16 MiB when unpacked. cloud-init drops all user-data because of a damaged part since 20.3."},
 	}
 }

@@ -92,7 +92,7 @@ func TestUserData(t *testing.T) {
 		{"number to the base 60", "", "#cloud-config\nautoinstall: {version: 1, mac: 52:54:00:12:34:56}\n", "VS3116@2:32"},
 		{"mount without a place", "", "#cloud-config\nmounts: [[/dev/vdb], [/dev/vdc, /c]]\n", "VS3117@2:10"},
 		{"gzip", "", gz(t, "#cloud-config\nrun_cmd: [a]\n"), "VS3100@1:1"},
-		{"broken gzip", "", gz(t, "#cloud-config\nrun_cmd: [a]\n")[:20], "VS3190@1:1"},
+		{"broken gzip", "", gz(t, "#cloud-config\nrun_cmd: [a]\n")[:20], "VS3304@1:1"},
 		{"archive", "", "#cloud-config-archive\n- content: |\n    #cloud-config\n    run_cmd: [a]\n- \"#include http://x/\"\n- type: text/x-shellscript\n  content: echo\n",
 			"VS3100@4:5 VS3107@5:4 VS3121@7:12"},
 		{"template instead of an error", "", "#cloud-config\nhostname: {{ .Values.x }}\n", "VS3003@2:12"},

@@ -36,21 +36,6 @@ type Part struct {
 // MaxUnpacked is the size up to which compressed data is unpacked.
 const MaxUnpacked = 16 << 20
 
-// The diagnostics of this package.
-const (
-	// CodeGzip is for compressed data that does not unpack.
-	CodeGzip diag.Code = 3190
-)
-
-// Codes explains the diagnostics of this package.
-func Codes() []diag.Explanation {
-	return []diag.Explanation{
-		{Code: CodeGzip, Title: "gzip data does not unpack",
-			Text: "The user-data, or a part of it, begins like gzip data or says that it is, but it is damaged, cut off, or " +
-				"larger than 16 MiB when unpacked. cloud-init drops a damaged part, and all user-data since 20.3."},
-	}
-}
-
 // Unpack returns the parts of user-data in the order in which cloud-init handles them. Includes are not fetched: they
 // are parts of their own kind. The list has what is wrong with the wrapping, not with the parts.
 func Unpack(origin diag.Origin, data []byte) ([]Part, diag.List) {
@@ -59,7 +44,7 @@ func Unpack(origin diag.Origin, data []byte) ([]Part, diag.List) {
 		whole := diag.Origin{Whole: origin.Whole, What: origin.What}
 		unpacked, err := bounded.Gunzip(data, MaxUnpacked)
 		if err != nil {
-			l.Errorf(CodeGzip, origin.Whole, "compress it again", "the gzip data does not unpack: %v", err)
+			l.Errorf(mimepart.CodeGzip, origin.Whole, "compress it again", "the gzip data does not unpack: %v", err)
 			return nil, l
 		}
 		data, origin = unpacked, whole
@@ -92,7 +77,7 @@ func fromMIME(m mimepart.Part, l *diag.List) []Part {
 	if cloudconfig.KindOf(m.ContentType) == cloudconfig.Gzip {
 		unpacked, err := bounded.Gunzip(m.Data, MaxUnpacked)
 		if err != nil {
-			l.Errorf(CodeGzip, m.Origin.At(1, 1), "compress the part again", "the part does not unpack: %v", err)
+			l.Errorf(mimepart.CodeGzip, m.Origin.At(1, 1), "compress the part again", "the part does not unpack: %v", err)
 			return nil
 		}
 		p.Data, p.Origin.Lines, unspecific, p.ContentType = unpacked, nil, true, "text/plain"
