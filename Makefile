@@ -19,6 +19,10 @@ E2E_TIMEOUT ?= 60m
 
 # Every fuzz target, as directory:function. internal/archtest holds it complete.
 FUZZ = \
+	./format/cloudconfig:FuzzMerge \
+	./format/cloudconfig:FuzzParse \
+	./format/cloudconfig:FuzzRecognise \
+	./format/cloudconfig:FuzzValue \
 	./format/cloudconfig/lint:FuzzLint \
 	./format/fat:FuzzReader \
 	./format/fat:FuzzWriteRead \
