@@ -196,11 +196,22 @@ func (b *builder) diskDevice(path string, d machine.Disk, properties map[string]
 func (b *builder) scsi(address string) string {
 	key := "scsi " + address
 	if _, ok := b.controllers[key]; !ok {
-		id := fmt.Sprintf("scsi%d", len(b.controllers))
+		id := fmt.Sprintf("scsi%d", b.count("scsi "))
 		b.controllers[key] = id + ".0"
 		b.device("virtio-scsi-pci", map[string]any{"id": id, "bus": b.bus, "addr": address})
 	}
 	return b.controllers[key]
+}
+
+// count returns how many controllers of a kind were made.
+func (b *builder) count(kind string) int {
+	n := 0
+	for key := range b.controllers {
+		if strings.HasPrefix(key, kind) {
+			n++
+		}
+	}
+	return n
 }
 
 // sataPorts is how many disks an AHCI controller takes.
@@ -208,12 +219,7 @@ const sataPorts = 6
 
 // sata returns the next free port of a SATA controller. All are vmseed's own, on functions of the slot for shares.
 func (b *builder) sata() string {
-	n := 0
-	for key := range b.controllers {
-		if strings.HasPrefix(key, "sata port") {
-			n++
-		}
-	}
+	n := b.count("sata port")
 	id := fmt.Sprintf("sata%d", n/sataPorts)
 	port := fmt.Sprintf("%s.%d", id, n%sataPorts)
 	if n%sataPorts == 0 {
@@ -234,12 +240,7 @@ func (b *builder) usb() string {
 
 // function returns the next free function of the slot for shares and further controllers.
 func (b *builder) function() string {
-	n := 0
-	for key := range b.controllers {
-		if strings.HasPrefix(key, "function") {
-			n++
-		}
-	}
+	n := b.count("function")
 	b.controllers[fmt.Sprintf("function %d", n)] = ""
 	if n > 7 {
 		b.unsupported("shares", "", "there are more than 8 shares and controllers for sata and usb")
@@ -292,6 +293,8 @@ func (b *builder) network() {
 		}
 		if mode != "none" {
 			properties["netdev"] = id
+		} else if !n.LinkDown {
+			b.down = append(b.down, "dev-"+id) // a guest with a cable would wait for an answer
 		}
 		b.device(driver, properties)
 		index++

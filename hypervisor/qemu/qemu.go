@@ -32,7 +32,7 @@ func (q *QEMU) Name() string { return "qemu" }
 func (q *QEMU) Expresses() machine.FieldSet {
 	return machine.NewFieldSet(
 		"identity.uuid", "identity.serial",
-		"network.nics.mac", "network.nics.mtu", "network.nics.addresses", "network.nics.gateway4", "network.nics.routes",
+		"network.nics.mac", "network.nics.mtu", "network.nics.addresses", "network.nics.gateway4", "network.nics.routes.via",
 		"network.nics.model", "network.nics.pciAddress", "network.nics.bootOrder", "network.nics.linkDown",
 		"hardware.arch", "hardware.machineType", "hardware.cpus", "hardware.sockets", "hardware.cores", "hardware.threads",
 		"hardware.cpuModel", "hardware.cpuFeatures", "hardware.memory", "hardware.diskBus", "hardware.firmware",

@@ -102,6 +102,7 @@ func Main(ctx context.Context, dir string, lifeline io.Reader) error {
 // run is the life of the supervisor.
 func (s *supervisor) run() error {
 	asked := s.state.Status == Starting && s.state.PID == 0
+	s.state.Supervisor = os.Getpid()
 	var err error
 	if s.journal, err = openJournal(s.dir, asked); err != nil {
 		return err
