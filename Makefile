@@ -36,6 +36,7 @@ FUZZ = \
 	./frontend/native:FuzzNative \
 	./frontend/native:FuzzNativeText \
 	./frontend/plain:FuzzPlain \
+	./frontend/virtlet:FuzzRead \
 	./internal/bounded:FuzzJSON \
 	./internal/bounded:FuzzYAML \
 	./machine:FuzzPlace

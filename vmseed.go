@@ -177,6 +177,7 @@ func (e *Engine) CheckHardware(h hypervisor.Hypervisor, m machine.Machine) diag.
 
 // NamedWriter is a front end that can write its form.
 type NamedWriter interface {
+	// Name is the form's name.
 	Name() string
 	frontend.Writer
 }

@@ -77,6 +77,7 @@ const (
 
 // Handle is a VM that was started.
 type Handle interface {
+	// State asks how the VM is.
 	State(ctx context.Context) (State, error)
 	// Stop asks the guest to shut down and cuts it off after grace. A grace of 0 cuts it off at once.
 	Stop(ctx context.Context, grace time.Duration) error
