@@ -98,9 +98,8 @@ func (r *reader) envItem(v tree.Value, put func(variable)) {
 	v.Only(r.list, "name", "value", "valueFrom")
 	name, value, from := v.Get("name"), v.Get("value"), v.Get("valueFrom")
 	text := value.Str(r.list)
-	before := len(*r.list)
-	id := name.Str(r.list)
-	if len(*r.list) == before && !r.envName(v, id) || len(*r.list) > before && id == "" {
+	id, ok := r.text(name)
+	if !ok || !r.envName(v, id) {
 		from.Consume()
 		return
 	}

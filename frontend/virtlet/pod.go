@@ -49,14 +49,12 @@ func (r *reader) metadata() {
 	meta.Want(r.list, tree.Map)
 	r.fields(meta, metaFields)
 	name, namespace := meta.Get("name"), meta.Get("namespace")
-	r.m.Name, r.m.Namespace = name.Str(r.list), namespace.Str(r.list)
+	text, ok := r.text(name)
+	r.m.Name, r.m.Namespace = text, namespace.Str(r.list)
 	generate := meta.Get("generateName")
 	generate.Consume()
 	switch {
-	case r.m.Name == "" && name.Kind() == tree.Scalar: // reported, or empty
-		if len(*r.list) == 0 || (*r.list)[len(*r.list)-1].Field != name.Path() {
-			name.Errorf(r.list, CodeName, "", "the pod's name is empty")
-		}
+	case !ok:
 	case r.m.Name == "" && generate.Exists():
 		generate.Errorf(r.list, CodeName, "give it metadata.name", "the cluster completes generateName, so the pod's name is not known")
 	case r.m.Name == "":

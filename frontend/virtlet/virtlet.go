@@ -103,6 +103,13 @@ func (r *reader) add(s diag.Severity, code diag.Code, e tree.Entry, remedy, form
 		Summary: fmt.Sprintf(format, args...), Remedy: remedy})
 }
 
+// text reads a text, and says whether it could.
+func (r *reader) text(v tree.Value) (string, bool) {
+	before := len(*r.list)
+	text := v.Str(r.list)
+	return text, len(*r.list) == before
+}
+
 // note adds a remark that asks for nothing.
 func (r *reader) note(v tree.Value, code diag.Code, format string, args ...any) {
 	r.list.Add(diag.Diagnostic{Code: code, Severity: diag.Note, Range: v.Span(), Field: v.Path(), Summary: fmt.Sprintf(format, args...)})

@@ -141,9 +141,8 @@ func (r *reader) devices() {
 
 // targetPath reads the path that a mount or device gets in the guest. No two may have the same.
 func (r *reader) targetPath(target tree.Value, seen map[string]tree.Value) (string, bool) {
-	before := len(*r.list)
-	text := target.Str(r.list)
-	if len(*r.list) > before {
+	text, ok := r.text(target)
+	if !ok {
 		return "", false
 	}
 	p, ok := cleanPath(text)
@@ -389,13 +388,11 @@ func (r *reader) capacity(v tree.Value) machine.Bytes {
 	if !v.Exists() {
 		return 1024e6
 	}
-	before := len(*r.list)
-	text := v.Str(r.list)
-	m := capacityForm.FindStringSubmatch(text)
-	if len(*r.list) > before {
+	text, ok := r.text(v)
+	if !ok {
 		return 0
 	}
-	if m != nil {
+	if m := capacityForm.FindStringSubmatch(text); m != nil {
 		n, err := strconv.ParseUint(m[1], 10, 64)
 		unit := units[m[2]]
 		if size := float64(n) * unit; err == nil && unit > 0 && n > 0 && size < 1<<62 {
