@@ -1,9 +1,12 @@
 package virtlet_test
 
 import (
+	"crypto/sha256"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,5 +67,18 @@ func TestExamples(t *testing.T) {
 				t.Error(l.Err())
 			}
 		})
+	}
+}
+
+// TestDocumentedPodIsVerbatim holds that examples/virtlet/pod.yaml is the pod of Virtlet's documentation: the sum is that
+// of its lines as published, blanks aside.
+func TestDocumentedPodIsVerbatim(t *testing.T) {
+	const published = "3854bec225bef133adf152a655340bd4f9192440ae318f754c9be17dcb393667"
+	var lines []string
+	for line := range strings.Lines(readFile(t, "../../examples/virtlet/pod.yaml")[1]) {
+		lines = append(lines, strings.Join(strings.Fields(line), " "))
+	}
+	if sum := fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(lines, "\n")))); sum != published {
+		t.Errorf("the pod was changed: its sum is %s", sum)
 	}
 }

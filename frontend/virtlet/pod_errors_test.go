@@ -27,7 +27,7 @@ func TestPodErrors(t *testing.T) {
 		{"no runtime", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n" + tail, "4:3: warning[VS2203]\n"},
 		{"other runtime", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  annotations:\n    kubernetes.io/target-runtime: docker\n" + tail, "6:35: error[VS2203]\n"},
 		{"misspelt field", podHead + "specs: {}\n" + tail, "7:1: error[VS1215]\n"},
-		{"field of the cluster", podHead + "status: {phase: Running}\n" + tail, ""},
+		{"field of the cluster", podHead + "status: {phase: Running}\n" + tail, "7:1: note[VS2212]\n"},
 		{"no spec", podHead, "1:1: error[VS2202]\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

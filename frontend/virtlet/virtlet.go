@@ -122,7 +122,7 @@ func (r *reader) at(place diag.Range, path string, args ...any) {
 	}
 }
 
-var podFields = map[string]class{"apiVersion": used, "kind": used, "metadata": used, "spec": used, "status": used}
+var podFields = map[string]class{"apiVersion": used, "kind": used, "metadata": used, "spec": used, "status": quiet}
 
 // read fills the machine. It returns false when the document is no pod at all.
 func (r *reader) read() bool {
@@ -154,7 +154,6 @@ func (r *reader) read() bool {
 	r.metaData()
 	r.userData()
 	r.network(spec)
-	r.pod.Get("status").Consume()
 	for _, e := range r.pod.Unread() {
 		r.add(diag.Warning, CodeUnread, e, "", "nothing reads %s, so what it says is lost", e.Value.Path())
 	}
