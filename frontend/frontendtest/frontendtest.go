@@ -161,6 +161,8 @@ func (x *subject) checkPlaces(t *testing.T, files []File, r result) {
 			t.Errorf("%s: %s is outside of the file, which has %d lines", what, p, len(text))
 		case p.Start.Column < 1 || p.Start.Column > len([]rune(text[p.Start.Line-1]))+1:
 			t.Errorf("%s: %s is outside of its line", what, p)
+		case p.End.Line > len(text):
+			t.Errorf("%s: %s ends in line %d of a file that has %d", what, p, p.End.Line, len(text))
 		}
 	}
 	for _, d := range r.list {

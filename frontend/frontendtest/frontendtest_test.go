@@ -68,11 +68,14 @@ func (t toy) finish(v tree.Value, m *machine.Machine, l *diag.List) {
 	switch t.flaw {
 	case "loses what it does not know":
 		return
-	case "reports at the wrong place":
+	case "reports at the wrong place", "reports the whole document":
 		var own diag.List
 		v.Only(&own, "kind", "name", "password", "packages")
 		for _, d := range own {
 			d.Range = v.Range()
+			if t.flaw == "reports the whole document" {
+				d.Range.End = diag.Pos{Line: 6, Column: 1}
+			}
 			l.Add(d)
 		}
 		return
@@ -121,6 +124,7 @@ func TestSuiteFindsFlaws(t *testing.T) {
 		"loses what it does not know": "FAIL: TestFlawed/toy/Unknown",
 		"loses a list":                "FAIL: TestFlawed/toy/EveryValueCounts",
 		"reports at the wrong place":  "FAIL: TestFlawed/toy/Unknown",
+		"reports the whole document":  "FAIL: TestFlawed/toy/Unknown",
 		"reports outside of the file": "is outside of the file",
 		"is not deterministic":        "FAIL: TestFlawed/toy/Deterministic",
 		"prints a secret":             "a diagnostic shows a secret",

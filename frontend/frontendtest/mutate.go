@@ -85,10 +85,11 @@ type span struct {
 	first, last int
 }
 
-// holds says whether a diagnostic's range begins in the span, or is a stretch that covers all of it.
+// holds says whether a diagnostic's range begins in the span, or is a stretch that covers all of it without being the
+// whole document, which says nothing about a place.
 func (s span) holds(r diag.Range) bool {
 	begins := r.Start.Line >= s.first && r.Start.Line <= s.last
-	covers := r.Start.Line <= s.first && r.End.Line >= s.last
+	covers := r.Start.Line > 1 && r.Start.Line <= s.first && r.End.Line >= s.last
 	return r.File == s.file && (begins || covers)
 }
 
