@@ -46,20 +46,22 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestExamples reads the examples that users see, of which the first is the one of Virtlet's own documentation.
+// TestExamples reads the examples that users see, of which the first is the one of Virtlet's own documentation, and the
+// pod that uses everything.
 func TestExamples(t *testing.T) {
-	const dir = "../../examples/virtlet/"
+	const dir, suite = "../../examples/virtlet/", "testdata/suite/"
 	for _, c := range []struct {
 		name  string
 		files []string
 	}{
-		{"seed", []string{"pod.yaml", "objects.yaml"}},
-		{"extended", []string{"extended-pod.yaml", "extended-objects.yaml", "extended-keys.yaml"}},
+		{"seed", []string{dir + "pod.yaml", dir + "objects.yaml"}},
+		{"extended", []string{dir + "extended-pod.yaml", dir + "extended-objects.yaml", dir + "extended-keys.yaml"}},
+		{"everything", []string{suite + "full.yaml", suite + "objects.yaml"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var files [][2]string
 			for _, name := range c.files {
-				files = append(files, readFile(t, dir+name))
+				files = append(files, readFile(t, name))
 			}
 			machines, l := load(files...)
 			golden(t, "testdata/example-"+c.name+".txt", dump(machines, l))

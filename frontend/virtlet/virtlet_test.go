@@ -145,7 +145,7 @@ func TestLongHostname(t *testing.T) {
 
 // TestEveryPlaceIsExact demands that the values of the richest pod name the place they come from, not just the pod.
 func TestEveryPlaceIsExact(t *testing.T) {
-	machines, _ := load(readFile(t, "testdata/everything/in.yaml"))
+	machines, _ := load(readFile(t, "testdata/suite/full.yaml"), readFile(t, "testdata/suite/objects.yaml"))
 	general := map[string]bool{"userData.mountScripts": true}
 	for _, u := range machine.Used(machines[0]) {
 		if at := machines[0].Places.Find(u.Path); at == machines[0].Places[""] && !general[u.Path] {
