@@ -14,7 +14,7 @@ func expand(n *yaml.Node) (*yaml.Node, error) {
 }
 
 // maxNodes bounds what a tree may grow to through its aliases.
-const maxNodes = 1_000_000
+const maxNodes = 500_000
 
 // errGrowth is for trees that are larger than any document once their aliases are written out.
 var errGrowth = errors.New("the document grows beyond bounds once its aliases are written out")

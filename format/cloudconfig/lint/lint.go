@@ -13,6 +13,7 @@ import (
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/cloudconfig"
 	"github.com/vmseed/vmseed/format/cloudconfig/parts"
+	"github.com/vmseed/vmseed/internal/bounded"
 )
 
 // UserData checks user-data or vendor-data of any kind, with everything that is packed into it.
@@ -49,8 +50,48 @@ func part(p parts.Part, g Guest) diag.List {
 		if !bytes.HasPrefix(p.Data, []byte("#!")) {
 			l.Warnf(CodeScript, at, "make #!/bin/sh its first line", "the script has no first line that names its interpreter")
 		}
+	case cloudconfig.Boothook:
+		text := strings.TrimLeft(string(p.Data), " \t\r\n")
+		if rest := text[min(len(text), len("#cloud-boothook")):]; strings.HasPrefix(strings.ToLower(text), "#cloud-boothook") {
+			text = strings.TrimLeft(rest, " \t\r\n")
+		}
+		if !strings.HasPrefix(text, "#!") {
+			l.Warnf(CodeScript, at, "make #!/bin/sh its second line", "the boothook has no line that names its interpreter")
+		}
+	case cloudconfig.JSONPatch:
+		l = append(l, patch(p)...)
 	case cloudconfig.Unknown, cloudconfig.Ignition, cloudconfig.Base64, cloudconfig.Gzip:
 		l = append(l, ignored(p)...)
+	}
+	return l
+}
+
+// patchHeader is the first line of a JSON patch, which is no JSON.
+const patchHeader = "#cloud-config-jsonp"
+
+// patch checks that a JSON patch is JSON, and a list of operations (RFC 6902).
+func patch(p parts.Part) diag.List {
+	var l diag.List
+	body := bytes.Clone(p.Data)
+	if i := bytes.Index(bytes.ToLower(body), []byte(patchHeader)); i >= 0 {
+		copy(body[i:], bytes.Repeat([]byte(" "), len(patchHeader)))
+	}
+	root, found := bounded.JSON("", body, bounded.Limits{})
+	if found.HasErrors() {
+		return p.Origin.Carry(found)
+	}
+	root = root.Content[0]
+	if cloudconfig.TypeOf(root) != cloudconfig.List {
+		l.Errorf(CodeType, p.Origin.At(root.Line, root.Column), "", "a JSON patch is a list of operations, not a %s", cloudconfig.TypeOf(root))
+		return l
+	}
+	for i, op := range items(root) {
+		for _, key := range []string{"op", "path"} {
+			if !isText(child(op, key)) {
+				l.Add(diag.Diagnostic{Code: CodeMissing, Severity: diag.Error, Range: p.Origin.At(op.Line, op.Column),
+					Field: indexed("", i), Summary: "the operation has no " + key + ", which is required", Remedy: "add it"})
+			}
+		}
 	}
 	return l
 }
@@ -184,8 +225,20 @@ func (c *checker) key(k, v *yaml.Node) {
 		}
 	}
 	for _, p := range old {
-		c.add(CodeDeprecated, diag.Note, p.node, p.path, "", "this form is deprecated since cloud-init %s", p.shape.deprecated)
+		c.deprecated(p.node, p.path, "", p.shape.deprecated)
 	}
+}
+
+// statusTwo is the release since which deprecations make `cloud-init status` exit with 2.
+var statusTwo = version{23, 4}
+
+// deprecated notes a form that goes away.
+func (c *checker) deprecated(n *yaml.Node, path, remedy string, since version) {
+	effect := ""
+	if !c.guest.version().before(statusTwo) {
+		effect = "; `cloud-init status` exits with 2 because of it"
+	}
+	c.add(CodeDeprecated, diag.Note, n, path, remedy, "this is deprecated since cloud-init %s%s", since, effect)
 }
 
 // elsewhere names the place of keys that are often put into a cloud-config by mistake.

@@ -63,7 +63,7 @@ func (c *checker) metaKey(k, v *yaml.Node) {
 		c.publicKeys(v)
 	case "network-interfaces":
 		if since := (version{24, 3}); !c.guest.version().before(since) {
-			c.add(CodeDeprecated, diag.Note, k, k.Value, "use network-config", "this key is deprecated since cloud-init %s", since)
+			c.deprecated(k, k.Value, "use network-config", since)
 		}
 		if cloudconfig.TypeOf(v) != cloudconfig.String {
 			c.warn(CodeMetaData, v, k.Value, "", "must be the text of /etc/network/interfaces, not a %s", cloudconfig.TypeOf(v))
