@@ -116,6 +116,11 @@ func (a *app) runMachine(ctx context.Context, f *runFlags, args []string) error 
 // runInput loads the one machine that is run, with the flags' changes made before it is placed.
 func (a *app) runInput(ctx context.Context, f *runFlags, args []string) (machine.Machine, diag.List, error) {
 	var none machine.Machine
+	for _, file := range []*string{&f.kernel, &f.initrd} {
+		if abs, err := filepath.Abs(*file); err == nil && *file != "" {
+			*file = abs
+		}
+	}
 	memory := machine.Bytes(0)
 	if f.memory != "" {
 		q, err := kubeobject.ParseQuantity(f.memory)
@@ -238,7 +243,11 @@ func volumes(f *runFlags, m machine.Machine, vm *hypervisor.VM, l *diag.List) er
 	for _, d := range m.Disks {
 		have = append(have, d.Name)
 		if d.Root && f.image != "" {
-			vm.Volumes[d.Name] = hypervisor.Volume{Path: f.image, Overlay: true}
+			path, err := filepath.Abs(f.image)
+			if err != nil {
+				return err
+			}
+			vm.Volumes[d.Name] = hypervisor.Volume{Path: path, Overlay: true}
 		}
 	}
 	for _, v := range f.volumes {
@@ -249,12 +258,33 @@ func volumes(f *runFlags, m machine.Machine, vm *hypervisor.VM, l *diag.List) er
 		if !slices.Contains(have, name) {
 			return usagef("--volume: the machine has no disk %q; it has %s", name, strings.Join(have, ", "))
 		}
+		path, err := filepath.Abs(path)
+		if err != nil {
+			return err
+		}
 		vm.Volumes[name] = hypervisor.Volume{Path: path}
 		if err := partitioned(m, name, path, l); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// left is the machine that remains for the hypervisor to build: where flags name the contents of a disk, it does not
+// matter that the document has them elsewhere, and what vmseed makes in the VM's directory goes away with the VM.
+func left(vm hypervisor.VM) machine.Machine {
+	m := vm.Machine
+	m.Disks = slices.Clone(m.Disks)
+	for i, d := range m.Disks {
+		v, given := vm.Volumes[d.Name]
+		if given {
+			m.Disks[i].Source = machine.DiskSource{}
+		}
+		if given && v.Overlay || !given && d.Source.Blank {
+			m.Disks[i].Ephemeral = false
+		}
+	}
+	return m
 }
 
 // partitioned complains when a partition of a disk is mounted and the disk has none.
@@ -294,7 +324,7 @@ func (a *app) plan(ctx context.Context, f *runFlags, m machine.Machine, l diag.L
 		return errors.Join(err, a.failed(l, false))
 	}
 	h := a.engine.Hypervisors[0]
-	l = append(l, a.engine.CheckHardware(h, vm.Machine)...)
+	l = append(l, a.engine.CheckHardware(h, left(vm))...)
 	final := filepath.Join(root, supervisor.DirName(m.Namespace, m.Name))
 	vm.StateDir = final
 	for i, x := range vm.Attachments {
@@ -347,7 +377,7 @@ func (a *app) launch(ctx context.Context, f *runFlags, m machine.Machine, l diag
 		if c, ok := h.(hypervisor.Checker); ok {
 			l = append(l, c.Check(vm)...)
 		}
-		l = append(l, a.engine.CheckHardware(h, m)...)
+		l = append(l, a.engine.CheckHardware(h, left(vm))...)
 	}
 	if failed := a.failed(l, false); err != nil || failed != nil {
 		return nil, errors.Join(hostTrouble(err), failed, discard())
