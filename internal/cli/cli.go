@@ -188,7 +188,7 @@ func (a *app) report(l diag.List, notes bool) error {
 				kept = append(kept, d)
 			}
 		}
-		if hidden := len(l) - len(kept); hidden > 0 && a.diagnostics == string(diag.Text) {
+		if hidden := len(l) - len(kept); hidden > 0 && !l.HasErrors() && a.diagnostics == string(diag.Text) {
 			defer fmt.Fprintf(a.Err, "%s not shown; vmseed check shows %s\n", count(hidden, "note"), them(hidden))
 		}
 		l = kept
