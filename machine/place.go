@@ -89,7 +89,7 @@ func (m Machine) clone() Machine {
 	return m
 }
 
-// adopt takes over the NICs that facts know. NICs that the guest builds from others are not among them.
+// adopt takes over the NICs that facts know, and their DNS unless the document has its own. NICs that the guest builds from others are not among them.
 func (m *Machine) adopt(f Facts) {
 	at := 0
 	for _, have := range f.NICs {
@@ -115,7 +115,7 @@ func (m *Machine) adopt(f Facts) {
 		}
 		at++
 	}
-	if len(f.DNS.Servers)+len(f.DNS.Search)+len(f.DNS.Options) > 0 {
+	if own := m.Network.DNS; len(own.Servers)+len(own.Search)+len(own.Options) == 0 {
 		m.Network.DNS = f.DNS
 	}
 }

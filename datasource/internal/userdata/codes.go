@@ -22,6 +22,10 @@ const (
 	CodeMultipart
 	// CodeCompose is for user-data that cannot be put together.
 	CodeCompose
+	// CodeNoLogin is for SSH keys that reach nobody who can log in.
+	CodeNoLogin
+	// CodeMountPath is for mount points that cloud-init cannot write down.
+	CodeMountPath
 	// CodeIgnition is for Ignition configs that are sent to cloud-init.
 	CodeIgnition
 )
@@ -48,6 +52,13 @@ func Codes() []diag.Explanation {
 				"as parts of a MIME message. Guests whose agent cannot read that, such as CirrOS, need `--no-multipart`."},
 		{Code: CodeCompose, Title: "user-data cannot be put together",
 			Text: "The layers of user-data could not be merged into one. The message says which and why."},
+		{Code: CodeNoLogin, Title: "SSH keys reach nobody",
+			Text: "The list `users` of the user-data leaves out the item `default`, so the guest does not create its default user. The machine's SSH keys " +
+				"are meant for that user; cloud-init then puts them into root's file only, with a command that refuses the log-in. Add `default` to the " +
+				"list, or give the keys to one of its users."},
+		{Code: CodeMountPath, Title: "mount point with a blank",
+			Text: "cloud-init writes mount points into /etc/fstab as they are, where a blank ends them. The mount script handles such paths; the guest's fstab does not. " +
+				"Choose a path without blanks."},
 		{Code: CodeIgnition, Title: "Ignition config for cloud-init",
 			Text: "The user-data is an Ignition config, which cloud-init ignores. Choose the data source ignition for a guest that reads Ignition."},
 	}

@@ -326,6 +326,10 @@ func (g *generator) mounts() {
 				options = append(options, "ro")
 			}
 		}
+		if strings.ContainsAny(mount.Path, " \t") {
+			g.list.Warnf(CodeMountPath, g.place(fmt.Sprintf("mounts[%d]", i)), "choose a path without blanks",
+				"cloud-init cannot mount at %q, because it writes the path into /etc/fstab as it is", mount.Path)
+		}
 		row := []any{device, mount.Path}
 		if kind != "" || len(options) > 0 {
 			if kind == "" {

@@ -220,6 +220,7 @@ func (c *composer) merge(layers []machine.Layer, generated cloudconfig.Mapping, 
 	if err := c.relink(root); err != nil {
 		return c.broken(err)
 	}
+	c.checkLogin(root)
 	result := cloudconfig.FromNode(root)
 	if result.IsEmpty() {
 		return secret.New(nothing)
@@ -301,6 +302,18 @@ func (c *composer) relink(root *yaml.Node) error {
 		}
 	}
 	return nil
+}
+
+// checkLogin warns when the machine's SSH keys are for a default user that the user's list leaves out.
+func (c *composer) checkLogin(root *yaml.Node) {
+	users := field(root, "users")
+	if users == nil || users.Kind != yaml.SequenceNode || len(c.m.SSH.AuthorizedKeys) == 0 {
+		return
+	}
+	if !slices.ContainsFunc(users.Content, func(u *yaml.Node) bool { return u.Value == "default" }) {
+		c.list.Warnf(CodeNoLogin, c.m.Places.Find("ssh.authorizedKeys"), "add default to the list of users",
+			"the user-data creates users without the default one, so nobody can log in with these SSH keys")
+	}
 }
 
 // field returns the value of a key of a mapping, or nil.
