@@ -22,12 +22,12 @@ const (
 	CodeMultipart
 	// CodeCompose is for user-data that cannot be put together.
 	CodeCompose
+	// CodeIgnition is for Ignition configs that are sent to cloud-init.
+	CodeIgnition
 	// CodeNoLogin is for SSH keys that reach nobody who can log in.
 	CodeNoLogin
 	// CodeMountPath is for mount points that cloud-init cannot write down.
 	CodeMountPath
-	// CodeIgnition is for Ignition configs that are sent to cloud-init.
-	CodeIgnition
 )
 
 // Codes explains the diagnostics of this package.
@@ -60,6 +60,6 @@ func Codes() []diag.Explanation {
 			Text: "cloud-init writes mount points into /etc/fstab as they are, where a blank ends them. The mount script handles such paths; the guest's fstab does not. " +
 				"Choose a path without blanks."},
 		{Code: CodeIgnition, Title: "Ignition config for cloud-init",
-			Text: "The user-data is an Ignition config, which cloud-init ignores. Choose the data source ignition for a guest that reads Ignition."},
+			Text: "The user-data is an Ignition config, which cloud-init ignores. vmseed has no data source for Ignition yet."},
 	}
 }

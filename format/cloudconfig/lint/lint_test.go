@@ -35,75 +35,76 @@ func brief(l diag.List) string {
 	return strings.Join(out, " ")
 }
 
+// userDataCases have what is found: codes with line and column. Compressed inputs are made by the test.
+var userDataCases = []struct{ name, guest, in, want string }{
+	{"nothing to say", "", "#cloud-config\nhostname: x\nruncmd:\n  - [ls, -l]\n  - echo\n", ""},
+	{"unknown key", "", "#cloud-config\nrun_cmd: [a]\n", "VS3100@2:1"},
+	{"key of a number", "", "#cloud-config\n5: a\n", "VS3100@2:1"},
+	{"unknown field", "", "#cloud-config\npower_state: {mode: reboot, dely: 5}\n", "VS3101@2:29"},
+	{"wrong type", "", "#cloud-config\nhostname: 5\n", "VS3102@2:11"},
+	{"a mapping by a colon", "", "#cloud-config\nruncmd:\n  - echo: x\n", "VS3102@3:5"},
+	{"number among arguments", "", "#cloud-config\nruncmd:\n  - [sleep, 10]\n", "VS3102@3:13"},
+	{"date", "", "#cloud-config\nusers:\n  - default\n  - {name: a, expiredate: 2030-01-01}\n", "VS3102@4:27"},
+	{"missing path", "", "#cloud-config\nwrite_files:\n  - content: x\n", "VS3103@3:5"},
+	{"value out of an enum", "", "#cloud-config\npower_state: {mode: of}\n", "VS3104@2:21"},
+	{"empty list", "", "#cloud-config\nruncmd: []\n", "VS3104@2:9"},
+	{"deprecated", "", "#cloud-config\napt_update: true\n", "VS3105@2:13"},
+	{"deprecated in a list", "", "#cloud-config\nusers:\n  - default\n  - {name: a, lock-passwd: true}\n", "VS3105@4:28"},
+	{"not deprecated yet", "debian-12", "#cloud-config\nubuntu_advantage: {token: x}\n", ""},
+	{"deprecated by now", "debian-13", "#cloud-config\nubuntu_advantage: {token: x}\n", "VS3105@2:19"},
+	{"too new", "debian-12", "#cloud-config\nubuntu_pro: {token: x}\n", "VS3106@2:1"},
+	{"too new field", "debian-12", "#cloud-config\nwrite_files: [{path: /a, source: {uri: x}}]\n", "VS3101@2:26"},
+	{"older than its schema", "debian-12", "#cloud-config\nmerge_how: list(append)+dict(recurse_array)\nhostname: x\n", ""},
+	{"packages by manager", "cloud-init=23.3", "#cloud-config\npackages:\n  - apt: [vim]\n", "VS3102@3:5"},
+	{"packages by manager later", "cloud-init=23.4", "#cloud-config\npackages:\n  - apt: [vim]\n", ""},
+	{"no header", "", "hostname: x\n", "VS3107@1:1"},
+	{"blank in the header", "", "# cloud-config\nhostname: x\n", "VS3107@1:1"},
+	{"byte order mark", "", "\ufeff#cloud-config\nhostname: x\n", "VS3107@1:1"},
+	{"base64", "", base64.StdEncoding.EncodeToString([]byte("#cloud-config\na: 1\n")), "VS3107@1:1"},
+	{"Ignition", "", `{"ignition": {"version": "3.4.0"}}`, "VS3107@1:1"},
+	{"header alone", "", "#cloud-config\n", "VS3108@1:1"},
+	{"empty", "", "", ""},
+	{"variable", "", "#cloud-config\nhostname: ${name}\n", "VS3109@2:11"},
+	{"variable in a script is none", "", "#cloud-config\nruncmd: ['echo ${name}', \"docker ps --format '{{ .Names }}'\"]\n", ""},
+	{"merge_how", "", "#cloud-config\nmerge_how: append\nhostname: x\n", "VS3110@2:12"},
+	{"merge_type left behind", "", "#cloud-config\nmerge_how: dict()\nmerge_type: list()\nhostname: x\n", "VS3110@3:13"},
+	{"merge_type that fails", "", "#cloud-config\nmerge_how: dict()\nmerge_type: append\nhostname: x\n", "VS3110@3:13"},
+	{"jinja", "", "## template: jinja\n#cloud-config\nhostname: {{ v1.name }}\nruncmd: {{ x }}\n{% if a %}\nrun_cmd: [a]\n{% endif %}\n", "VS3100@6:1"},
+	{"jinja that breaks YAML", "", "## template: jinja\n#cloud-config\na: [\n", "VS1204@"},
+	{"jinja of an archive", "", "## template: jinja\n#cloud-config-archive\n", "VS3111@2:1"},
+	{"jinja of a script", "", "## template: jinja\n#!/bin/sh\n", ""},
+	{"boothook", "", "#cloud-boothook\n#!/bin/sh\n:\n", ""},
+	{"boothook without interpreter", "", "#cloud-boothook\necho\n", "VS3121@1:1"},
+	{"JSON patch", "", "#cloud-config-jsonp\n[{\"op\": \"add\", \"path\": \"/a\", \"value\": 1}]\n", ""},
+	{"JSON patch that is a mapping", "", "#cloud-config-jsonp\n{}\n", "VS3102@2:1"},
+	{"JSON patch without path", "", "#cloud-config-jsonp\n[{\"op\": \"add\"}]\n", "VS3103@2:2"},
+	{"JSON patch that is none", "", "#cloud-config-jsonp\n[,]\n", "VS1204@2:2"},
+	{"include", "", "#include\nhttp://x/\n", "VS3112@1:1"},
+	{"no default user", "", "#cloud-config\nusers: [{name: a}]\n", "VS3113@2:8"},
+	{"no default user for keys", "", "#cloud-config\nusers: [{name: a}]\nssh_authorized_keys: [k]\n", "VS3113@3:22"},
+	{"default by name", "", "#cloud-config\nusers: [{name: default}]\n", ""},
+	{"password in place of a hash", "", "#cloud-config\nusers: [default, {name: a, lock_passwd: false, passwd: hello}]\n", "VS3114@2:56"},
+	{"a hash", "", "#cloud-config\nusers: [default, {name: a, lock_passwd: false, passwd: $6$x$y}]\n", ""},
+	{"locked", "", "#cloud-config\nusers: [default, {name: a, plain_text_passwd: hello}]\n", "VS3114@2:18"},
+	{"chpasswd without type", "", "#cloud-config\nchpasswd: {users: [{name: a, password: hello}]}\n", "VS3114@2:40"},
+	{"decimal mode", "", "#cloud-config\nwrite_files: [{path: /a, permissions: 644}]\n", "VS3115@2:39"},
+	{"octal mode", "", "#cloud-config\nwrite_files: [{path: /a, permissions: 0644}]\n", "VS3115@2:39"},
+	{"symbolic mode", "", "#cloud-config\nwrite_files: [{path: /a, permissions: u+r}]\n", "VS3115@2:39"},
+	{"good modes", "", "#cloud-config\nwrite_files: [{path: /a, permissions: '0644'}, {path: /b, permissions: 0o600}, {path: /c, permissions: \"755\"}]\n", ""},
+	{"relative path", "", "#cloud-config\nwrite_files: [{path: a}]\n", "VS3115@2:22"},
+	{"one path twice", "", "#cloud-config\nwrite_files: [{path: /a}, {path: /a}, {path: /a, append: true}]\n", "VS3115@2:34"},
+	{"owner too early", "", "#cloud-config\nusers: [default, {name: a}]\nwrite_files: [{path: /a, owner: 'a:a'}, {path: /b, owner: a, defer: true}]\n", "VS3115@3:33"},
+	{"not base64", "", "#cloud-config\nwrite_files: [{path: /a, encoding: b64, content: 'hello!'}]\n", "VS3115@2:50"},
+	{"number to the base 60", "", "#cloud-config\nautoinstall: {version: 1, mac: 52:54:00:12:34:56}\n", "VS3116@2:32"},
+	{"mount without a place", "", "#cloud-config\nmounts: [[/dev/vdb], [/dev/vdc, /c]]\n", "VS3117@2:10"},
+	{"archive", "", "#cloud-config-archive\n- content: |\n    #cloud-config\n    run_cmd: [a]\n- \"#include http://x/\"\n- type: text/x-shellscript\n  content: echo\n",
+		"VS3100@4:5 VS3107@5:4 VS3121@7:12"},
+	{"template instead of an error", "", "#cloud-config\nhostname: {{ .Values.x }}\n", "VS3003@2:12"},
+	{"merge keys are followed", "", "#cloud-config\nusers:\n  - default\n  - &u {name: a, shel: x}\n  - {<<: *u, name: b}\n", "VS3101@4:18 VS3101@4:18"},
+}
+
 func TestUserData(t *testing.T) {
-	for _, c := range []struct{ name, guest, in, want string }{
-		{"nothing to say", "", "#cloud-config\nhostname: x\nruncmd:\n  - [ls, -l]\n  - echo\n", ""},
-		{"unknown key", "", "#cloud-config\nrun_cmd: [a]\n", "VS3100@2:1"},
-		{"key of a number", "", "#cloud-config\n5: a\n", "VS3100@2:1"},
-		{"unknown field", "", "#cloud-config\npower_state: {mode: reboot, dely: 5}\n", "VS3101@2:29"},
-		{"wrong type", "", "#cloud-config\nhostname: 5\n", "VS3102@2:11"},
-		{"a mapping by a colon", "", "#cloud-config\nruncmd:\n  - echo: x\n", "VS3102@3:5"},
-		{"number among arguments", "", "#cloud-config\nruncmd:\n  - [sleep, 10]\n", "VS3102@3:13"},
-		{"date", "", "#cloud-config\nusers:\n  - default\n  - {name: a, expiredate: 2030-01-01}\n", "VS3102@4:27"},
-		{"missing path", "", "#cloud-config\nwrite_files:\n  - content: x\n", "VS3103@3:5"},
-		{"value out of an enum", "", "#cloud-config\npower_state: {mode: of}\n", "VS3104@2:21"},
-		{"empty list", "", "#cloud-config\nruncmd: []\n", "VS3104@2:9"},
-		{"deprecated", "", "#cloud-config\napt_update: true\n", "VS3105@2:13"},
-		{"deprecated in a list", "", "#cloud-config\nusers:\n  - default\n  - {name: a, lock-passwd: true}\n", "VS3105@4:28"},
-		{"not deprecated yet", "debian-12", "#cloud-config\nubuntu_advantage: {token: x}\n", ""},
-		{"deprecated by now", "debian-13", "#cloud-config\nubuntu_advantage: {token: x}\n", "VS3105@2:19"},
-		{"too new", "debian-12", "#cloud-config\nubuntu_pro: {token: x}\n", "VS3106@2:1"},
-		{"too new field", "debian-12", "#cloud-config\nwrite_files: [{path: /a, source: {uri: x}}]\n", "VS3101@2:26"},
-		{"older than its schema", "debian-12", "#cloud-config\nmerge_how: list(append)+dict(recurse_array)\nhostname: x\n", ""},
-		{"packages by manager", "cloud-init=23.3", "#cloud-config\npackages:\n  - apt: [vim]\n", "VS3102@3:5"},
-		{"packages by manager later", "cloud-init=23.4", "#cloud-config\npackages:\n  - apt: [vim]\n", ""},
-		{"no header", "", "hostname: x\n", "VS3107@1:1"},
-		{"blank in the header", "", "# cloud-config\nhostname: x\n", "VS3107@1:1"},
-		{"byte order mark", "", "\ufeff#cloud-config\nhostname: x\n", "VS3107@1:1"},
-		{"base64", "", base64.StdEncoding.EncodeToString([]byte("#cloud-config\na: 1\n")), "VS3107@1:1"},
-		{"Ignition", "", `{"ignition": {"version": "3.4.0"}}`, "VS3107@1:1"},
-		{"header alone", "", "#cloud-config\n", "VS3108@1:1"},
-		{"empty", "", "", ""},
-		{"variable", "", "#cloud-config\nhostname: ${name}\n", "VS3109@2:11"},
-		{"variable in a script is none", "", "#cloud-config\nruncmd: ['echo ${name}', \"docker ps --format '{{ .Names }}'\"]\n", ""},
-		{"merge_how", "", "#cloud-config\nmerge_how: append\nhostname: x\n", "VS3110@2:12"},
-		{"merge_type left behind", "", "#cloud-config\nmerge_how: dict()\nmerge_type: list()\nhostname: x\n", "VS3110@3:13"},
-		{"merge_type that fails", "", "#cloud-config\nmerge_how: dict()\nmerge_type: append\nhostname: x\n", "VS3110@3:13"},
-		{"jinja", "", "## template: jinja\n#cloud-config\nhostname: {{ v1.name }}\nruncmd: {{ x }}\n{% if a %}\nrun_cmd: [a]\n{% endif %}\n", "VS3100@6:1"},
-		{"jinja that breaks YAML", "", "## template: jinja\n#cloud-config\na: [\n", "VS1204@"},
-		{"jinja of an archive", "", "## template: jinja\n#cloud-config-archive\n", "VS3111@2:1"},
-		{"jinja of a script", "", "## template: jinja\n#!/bin/sh\n", ""},
-		{"boothook", "", "#cloud-boothook\n#!/bin/sh\n:\n", ""},
-		{"boothook without interpreter", "", "#cloud-boothook\necho\n", "VS3121@1:1"},
-		{"JSON patch", "", "#cloud-config-jsonp\n[{\"op\": \"add\", \"path\": \"/a\", \"value\": 1}]\n", ""},
-		{"JSON patch that is a mapping", "", "#cloud-config-jsonp\n{}\n", "VS3102@2:1"},
-		{"JSON patch without path", "", "#cloud-config-jsonp\n[{\"op\": \"add\"}]\n", "VS3103@2:2"},
-		{"JSON patch that is none", "", "#cloud-config-jsonp\n[,]\n", "VS1204@2:2"},
-		{"include", "", "#include\nhttp://x/\n", "VS3112@1:1"},
-		{"no default user", "", "#cloud-config\nusers: [{name: a}]\n", "VS3113@2:8"},
-		{"no default user for keys", "", "#cloud-config\nusers: [{name: a}]\nssh_authorized_keys: [k]\n", "VS3113@3:22"},
-		{"default by name", "", "#cloud-config\nusers: [{name: default}]\n", ""},
-		{"password in place of a hash", "", "#cloud-config\nusers: [default, {name: a, lock_passwd: false, passwd: hello}]\n", "VS3114@2:56"},
-		{"a hash", "", "#cloud-config\nusers: [default, {name: a, lock_passwd: false, passwd: $6$x$y}]\n", ""},
-		{"locked", "", "#cloud-config\nusers: [default, {name: a, plain_text_passwd: hello}]\n", "VS3114@2:18"},
-		{"chpasswd without type", "", "#cloud-config\nchpasswd: {users: [{name: a, password: hello}]}\n", "VS3114@2:40"},
-		{"decimal mode", "", "#cloud-config\nwrite_files: [{path: /a, permissions: 644}]\n", "VS3115@2:39"},
-		{"octal mode", "", "#cloud-config\nwrite_files: [{path: /a, permissions: 0644}]\n", "VS3115@2:39"},
-		{"symbolic mode", "", "#cloud-config\nwrite_files: [{path: /a, permissions: u+r}]\n", "VS3115@2:39"},
-		{"good modes", "", "#cloud-config\nwrite_files: [{path: /a, permissions: '0644'}, {path: /b, permissions: 0o600}, {path: /c, permissions: \"755\"}]\n", ""},
-		{"relative path", "", "#cloud-config\nwrite_files: [{path: a}]\n", "VS3115@2:22"},
-		{"one path twice", "", "#cloud-config\nwrite_files: [{path: /a}, {path: /a}, {path: /a, append: true}]\n", "VS3115@2:34"},
-		{"owner too early", "", "#cloud-config\nusers: [default, {name: a}]\nwrite_files: [{path: /a, owner: 'a:a'}, {path: /b, owner: a, defer: true}]\n", "VS3115@3:33"},
-		{"not base64", "", "#cloud-config\nwrite_files: [{path: /a, encoding: b64, content: 'hello!'}]\n", "VS3115@2:50"},
-		{"number to the base 60", "", "#cloud-config\nautoinstall: {version: 1, mac: 52:54:00:12:34:56}\n", "VS3116@2:32"},
-		{"mount without a place", "", "#cloud-config\nmounts: [[/dev/vdb], [/dev/vdc, /c]]\n", "VS3117@2:10"},
-		{"gzip", "", gz(t, "#cloud-config\nrun_cmd: [a]\n"), "VS3100@1:1"},
-		{"broken gzip", "", gz(t, "#cloud-config\nrun_cmd: [a]\n")[:20], "VS3304@1:1"},
-		{"archive", "", "#cloud-config-archive\n- content: |\n    #cloud-config\n    run_cmd: [a]\n- \"#include http://x/\"\n- type: text/x-shellscript\n  content: echo\n",
-			"VS3100@4:5 VS3107@5:4 VS3121@7:12"},
-		{"template instead of an error", "", "#cloud-config\nhostname: {{ .Values.x }}\n", "VS3003@2:12"},
-		{"merge keys are followed", "", "#cloud-config\nusers:\n  - default\n  - &u {name: a, shel: x}\n  - {<<: *u, name: b}\n", "VS3101@4:18 VS3101@4:18"},
-	} {
+	for _, c := range userDataCases {
 		t.Run(c.name, func(t *testing.T) {
 			l := UserData(diag.File("f"), []byte(c.in), guest(t, c.guest))
 			if got := brief(l); got != c.want && !(strings.HasSuffix(c.want, "@") && strings.HasPrefix(got, c.want)) {
@@ -139,6 +140,16 @@ func gz(t testing.TB, text string) string {
 	return b.String()
 }
 
+func TestGzip(t *testing.T) {
+	packed := []byte(gz(t, "#cloud-config\nrun_cmd: [a]\n"))
+	if got := brief(UserData(diag.File("f"), packed, Guest{})); got != "VS3100@1:1" {
+		t.Errorf("got %s", got)
+	}
+	if got := brief(UserData(diag.File("f"), packed[:20], Guest{})); got != "VS3304@1:1" {
+		t.Errorf("cut off: got %s", got)
+	}
+}
+
 func TestMultipart(t *testing.T) {
 	data, err := mimepart.Build([]mimepart.Part{
 		{ContentType: "text/cloud-config", Data: []byte("run_cmd: [a]\n")},
@@ -169,7 +180,7 @@ func TestMultipart(t *testing.T) {
 func TestMetaData(t *testing.T) {
 	for _, c := range []struct{ name, guest, in, want string }{
 		{"good", "", "instance-id: i\nlocal-hostname: h\npublic-keys: [k]\ndsmode: net\ncustom: {a: b}\n", ""},
-		{"no instance-id", "", "local-hostname: h\n", "VS3118@1:1"},
+		{"no instance-id, which the renderer adds", "", "local-hostname: h\n", ""},
 		{"hostname", "", "instance-id: i\nhostname: h\n", "VS3118@2:1"},
 		{"number as a name", "", "instance-id: 5\nlocal-hostname: 5\n", "VS3118@2:17"},
 		{"list as an id", "", "instance-id: [a]\n", "VS3118@1:14"},
@@ -327,6 +338,9 @@ func FuzzLint(f *testing.F) {
 		"#cloud-config\nmounts: [[a]]\nchpasswd: {list: [a]}\nreporting: {a: {type: log}}\n", "instance-id: i\npublic-keys: {a: [1]}\n",
 		"#cloud-config\na: &a [*a]\n", "MIME-Version: 1.0\nContent-Type: text/cloud-config\n\nrun_cmd: 5\n", string(large())} {
 		f.Add([]byte(seed))
+	}
+	for _, c := range userDataCases {
+		f.Add([]byte(c.in))
 	}
 	old, err := ParseGuest("debian-12")
 	if err != nil {

@@ -24,19 +24,19 @@ var notRead = map[string]string{
 	"network": "the file network-config", "network_config": "the file network-config", "user-data": "the file user-data",
 }
 
-// MetaData checks the meta-data of NoCloud.
+// MetaData checks what an author wrote as meta-data of NoCloud. An instance id may be missing: what renders the seed adds
+// one.
 func MetaData(origin diag.Origin, data []byte, g Guest) diag.List {
 	d, l := cloudconfig.Parse(origin, data)
 	if d == nil {
 		return l
 	}
 	m := checker{doc: d, guest: g, list: &l}
-	id := d.Get("instance-id")
-	switch {
-	case id == nil:
-		m.warn(CodeMetaData, nil, "instance-id", "add an instance-id that is unique to the machine", "without it all machines share the id nocloud")
-	case cloudconfig.TypeOf(id) == cloudconfig.List || cloudconfig.TypeOf(id) == cloudconfig.Map || cloudconfig.TypeOf(id) == cloudconfig.Null:
-		m.warn(CodeMetaData, id, "instance-id", "", "must be a string, not a %s", cloudconfig.TypeOf(id))
+	if id := d.Get("instance-id"); id != nil {
+		switch t := cloudconfig.TypeOf(id); t {
+		case cloudconfig.List, cloudconfig.Map, cloudconfig.Null:
+			m.warn(CodeMetaData, id, "instance-id", "", "must be a string, not a %s", t)
+		}
 	}
 	pairs(d.Root(), m.metaKey)
 	return l
