@@ -226,6 +226,18 @@ func TestParseTemplate(t *testing.T) {
 	}
 }
 
+// TestOddLineBreaks reads texts with the line breaks of YAML 1.1 that editors don't show.
+func TestOddLineBreaks(t *testing.T) {
+	for in, want := range map[string]string{
+		"a: \"x\u2028y\"\nb: 1\n": "f:3:4", "a: 'x\u0085 y'\nb: 1\n": "f:3:4", "a: x\rb: 1\r": "f:2:4", "a: x\r\nb: 1\r\n": "f:2:4",
+	} {
+		d := parseText(t, in)
+		if got := d.Range(d.Get("b")).String(); got != want {
+			t.Errorf("%q: b is at %s, want %s", in, got, want)
+		}
+	}
+}
+
 func TestOriginIsCarried(t *testing.T) {
 	o := diag.Origin{Whole: diag.At("pod.yaml", 10, 5), Lines: []diag.Pos{{Line: 11, Column: 7}, {Line: 12, Column: 7}, {Line: 13, Column: 7}}}
 	_, l := Parse(o, []byte("#cloud-config\na: 1\nb: =\n"))

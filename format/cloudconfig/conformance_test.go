@@ -336,7 +336,7 @@ func (w *writer) value(indent, depth int) {
 func (w *writer) scalar() string {
 	return w.pick("text", "0644", "yes", "'it''s'", `"a\tb\x41\u00e9"`, "~", "", "12:30:45", "1_000", "two words", "'#x'", `"two
     lines"`, "plain\n     folded", "2024-01-02", "!!str 5", "!!binary aGVsbG8=", "3.10", ".5", "http://x/y?z=1", "a:b", "-x", "é", "\u2028x",
-		"!!int '7'", `""`, "''", "'yes'", "0x1F", "-.inf", "!!set {a, b}", "!!float 1", "|x", "- a")
+		"!!int '7'", `""`, "''", "'yes'", "0x1F", "-.inf", "!!set {a, b}", "!!float 1", "|x", "- a", "\"x\u2028y\"", "'x\u0085y'")
 }
 
 func (w *writer) flow(depth int) string {

@@ -24,14 +24,29 @@ var anchorName = regexp.MustCompile(`^[0-9A-Za-z_-]+$`)
 
 // checkLayout adds an error for the first finding.
 func checkLayout(l *diag.List, root *yaml.Node, body []byte) {
-	c := layout{list: l, anchors: map[string]bool{}}
-	for line := range bytes.Lines(body) {
-		c.lines = append(c.lines, []rune(strings.TrimRight(string(line), "\r\n")))
-	}
+	c := layout{list: l, anchors: map[string]bool{}, lines: yamlLines(body)}
 	c.node(root, false)
 	if !l.HasErrors() && bytes.ContainsRune(body, '\t') {
 		c.tabs()
 	}
+}
+
+// yamlLines cuts a text where YAML 1.1 breaks lines, so that the lines of nodes are found in it.
+func yamlLines(body []byte) [][]rune {
+	var lines [][]rune
+	var line []rune
+	last := rune(0)
+	for _, r := range string(body) {
+		switch {
+		case r == '\n' && last == '\r':
+		case r == '\n' || r == '\r' || r == 0x85 || r == 0x2028 || r == 0x2029:
+			lines, line = append(lines, line), nil
+		default:
+			line = append(line, r)
+		}
+		last = r
+	}
+	return append(lines, line)
 }
 
 func (c *layout) refuse(line, column int, remedy, what string) {

@@ -194,7 +194,16 @@ func FuzzMultipart(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, seed := range []string{string(data), "Content-Type: multipart/mixed; boundary=a\n\n--a\n\nx\n--a--", "MIME-Version: 1.0\n\n",
+	for _, seed := range []string{string(data), "Content-Type: multipart/mixed; boundary=a\r\n\r\n--a\r\n\r\nx\r\n--a--\r\n",
+		"Content-Type: multipart/mixed; boundary=\"a b\"\n\n--a b \n\n\n--a b--", nested(25), "Content-Type: multipart/mixed\n\n--a\n\nx\n--a--\n",
+		"Content-Type:text/plain;name=\"x;y\"\n\nz", "Content-Disposition: attachment; filename*=utf-8''%e2%82%ac\n\nz",
+		"Content-Disposition: attachment; filename*0=a; filename*1=b\n\nz", "Merge-Type: list()\nX-Merge-Type: dict()\n\nz",
+		"Content-Transfer-Encoding: quoted-printable\n\n=41=\n=ZZ=\n", "Content-Transfer-Encoding: BASE64\n\nQUJD\nREVG", ": \n\n", "A\n\n",
+		"A:\n\tb\n c\n\n\n", "Content-Type: multipart/mixed; boundary=a\n\npre\n--a\nB: c\n--a\n\n--a--\npost\n",
+		"Content-Type: multipart/digest; boundary=a\n\n--a\n\nContent-Type: text/cloud-config\n\nx: 1\n--a--\n",
+		"Content-Type: multipart/mixed; boundary=a\n\n--ab\n\nx\n--a\n\ny\n--a-- \n", "Content-Type: application/gzip\n\n\x1f\x8b\x08",
+		"Content-Type: text/plain\nContent-Type: text/html\n\nx", "\n\n\n", "MIME-Version: 1.0", "Content-Type: multipart/mixed; boundary=a\n",
+		"Content-Type: multipart/mixed; boundary=a\n\n--a\n\nx\n--a--", "MIME-Version: 1.0\n\n",
 		"Content-Type: multipart/mixed; boundary=\"\"\n\n--\n\nx\n----\n", "A:\n b\n\n", "From x\n\n\n", "--a\n--a\n--a--\n--a",
 		"Content-Transfer-Encoding: base64\n\n=AA=A", "Content-Type: a/b/c; boundary=x\n\n", "Content-Type: multipart/x; boundary=a; boundary*=b\n\n--a\n\n"} {
 		f.Add([]byte(seed))
