@@ -15,6 +15,7 @@ var (
 	consoleWord  = regexp.MustCompile(`^\s*(?:\[[ 0-9.]+\] )?(?:cloud-init\[\d+\]: )?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - \S+\[(WARNING|ERROR|CRITICAL|DEPRECATED)\]: (.*)`)
 	consoleUnit  = regexp.MustCompile(`Failed to start .*(cloud-init|cloud-config|cloud-final)`)
 	consoleKey   = regexp.MustCompile(`(?:^|: )((?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\S+) [A-Za-z0-9+/=]{40,}(?: \S+)?)\s*$`)
+	consolePlace = regexp.MustCompile(`^Failed loading yaml blob\. .*?line \d+ column \d+`)
 	escapeCodes  = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
 	consoleStage = map[string]Stage{"init-local": Local, "init": Init, "modules:config": Config, "modules:final": Final}
 )
@@ -65,15 +66,15 @@ func (c *Console) read(line string) {
 	if m := consoleWord.FindStringSubmatch(line); m != nil {
 		switch m[1] {
 		case "DEPRECATED":
-			c.result.Deprecations = append(c.result.Deprecations, m[2])
+			note(&c.result.Deprecations, m[2])
 		case "WARNING":
 			c.warn(m[2])
 		default:
-			c.result.Errors = append(c.result.Errors, m[2])
+			note(&c.result.Errors, m[2])
 		}
 	}
 	if consoleUnit.MatchString(line) {
-		c.result.Errors = append(c.result.Errors, line)
+		note(&c.result.Errors, line)
 	}
 	switch {
 	case strings.Contains(line, "BEGIN SSH HOST KEY KEYS"):
@@ -91,7 +92,7 @@ func (c *Console) read(line string) {
 		result := c.result
 		result.Agent, result.DataSource, result.FirstBoot = "cloud-init "+m[1], m[2], true
 		e.Result = &result
-		c.emit(e)
+		c.emit(e.sober())
 	}
 }
 
@@ -99,11 +100,21 @@ func (c *Console) read(line string) {
 func (c *Console) warn(text string) {
 	switch {
 	case strings.HasPrefix(text, "Failed loading yaml blob"), strings.HasPrefix(text, "Unhandled non-multipart"):
-		c.result.Errors = append(c.result.Errors, text)
+		if at := consolePlace.FindString(text); at != "" {
+			text = at // what follows quotes the document
+		}
+		note(&c.result.Errors, text)
 	case strings.Contains(text, "Deprecated cloud-config provided"):
-		c.result.Deprecations = append(c.result.Deprecations, text)
+		note(&c.result.Deprecations, text)
 	default:
-		c.result.Warnings = append(c.result.Warnings, text)
+		note(&c.result.Warnings, text)
+	}
+}
+
+// note adds a text to a list, within bounds.
+func note(list *[]string, text string) {
+	if len(*list) < maxItems {
+		*list = append(*list, text)
 	}
 }
 

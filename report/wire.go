@@ -56,9 +56,20 @@ func Parse(line []byte, machine string, now time.Time) (Message, error) {
 		w.Result = nil
 	}
 	boot := clean(w.Boot)
-	return Message{Boot: boot, Sequence: w.Sequence, Event: Event{
-		Machine: machine, Source: Agent, Stage: w.Stage, Module: clean(w.Module), Error: clean(w.Error), Boot: boot, Time: now, Result: w.Result,
-	}}, nil
+	e := Event{Machine: machine, Source: Agent, Stage: w.Stage, Module: clean(w.Module), Error: clean(w.Error), Boot: boot, Time: now, Result: w.Result}
+	return Message{Boot: boot, Sequence: w.Sequence, Event: e.sober()}, nil
+}
+
+// sober turns done into failed where there were errors. The guest's agent calls a first boot done that dropped the
+// user's document.
+func (e Event) sober() Event {
+	if e.Stage == Done && e.Result != nil && len(e.Result.Errors) > 0 {
+		e.Stage = Failed
+		if e.Error == "" {
+			e.Error = e.Result.Errors[0]
+		}
+	}
+	return e
 }
 
 // clean makes a text of the guest fit for a terminal: no control characters, no more than maxText bytes.

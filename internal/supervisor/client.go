@@ -136,16 +136,12 @@ func (c *Client) State(ctx context.Context) (State, error) {
 	if err != nil || !state.Status.Alive() {
 		return state, err
 	}
-	err = c.ensure(ctx)
+	answer, err := c.request(ctx, http.MethodGet, pathState, nil)
 	if errors.Is(err, ErrNotRunning) {
 		return loadState(c.Dir)
 	}
 	if err != nil {
 		return state, err
-	}
-	answer, err := c.call(ctx, http.MethodGet, pathState, nil)
-	if err != nil {
-		return loadState(c.Dir)
 	}
 	defer answer.Body.Close()
 	err = json.NewDecoder(answer.Body).Decode(&state)
@@ -155,14 +151,11 @@ func (c *Client) State(ctx context.Context) (State, error) {
 // Stop ends the VM: it asks the guest and cuts it off after grace, or at once when grace is 0. It returns when the VM has
 // ended.
 func (c *Client) Stop(ctx context.Context, grace time.Duration) error {
-	if err := c.ensure(ctx); err != nil {
-		return err
-	}
 	body, err := json.Marshal(stopRequest{Grace: grace})
 	if err != nil {
 		return err
 	}
-	answer, err := c.call(ctx, http.MethodPost, pathStop, body)
+	answer, err := c.request(ctx, http.MethodPost, pathStop, body)
 	if err != nil {
 		return err
 	}
@@ -172,10 +165,7 @@ func (c *Client) Stop(ctx context.Context, grace time.Duration) error {
 
 // Reset restarts the guest at once, as a reset button does.
 func (c *Client) Reset(ctx context.Context) error {
-	if err := c.ensure(ctx); err != nil {
-		return err
-	}
-	answer, err := c.call(ctx, http.MethodPost, pathReset, nil)
+	answer, err := c.request(ctx, http.MethodPost, pathReset, nil)
 	if err != nil {
 		return err
 	}
@@ -204,7 +194,7 @@ func (c *Client) Wait(ctx context.Context) error {
 // f's error when it has one. A change of supervisor goes unnoticed.
 func (c *Client) Events(ctx context.Context, since int, f func(Event) error) error {
 	for {
-		err := c.ensure(ctx)
+		answer, err := c.request(ctx, http.MethodGet, pathEvents+"?since="+strconv.Itoa(since), nil)
 		if errors.Is(err, ErrNotRunning) {
 			events, err := readEvents(c.Dir)
 			for _, e := range events {
@@ -216,13 +206,6 @@ func (c *Client) Events(ctx context.Context, since int, f func(Event) error) err
 		}
 		if err != nil {
 			return err
-		}
-		answer, err := c.call(ctx, http.MethodGet, pathEvents+"?since="+strconv.Itoa(since), nil)
-		if err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			continue // the supervisor is gone; the next call finds out
 		}
 		err = each(answer.Body, func(e Event) error {
 			since = e.Sequence
@@ -286,9 +269,22 @@ func (c *Client) WaitFirstBoot(ctx context.Context, f func(Event)) (report.Event
 
 // Console connects to the guest's serial console.
 func (c *Client) Console(ctx context.Context) (io.ReadWriteCloser, error) {
-	if err := c.ensure(ctx); err != nil {
-		return nil, err
+	for {
+		if err := c.ensure(ctx); err != nil {
+			return nil, err
+		}
+		conn, err := c.upgrade(ctx)
+		if err == nil {
+			return conn, nil
+		}
+		if err := retry(ctx, err); err != nil {
+			return nil, err
+		}
 	}
+}
+
+// upgrade turns a new connection to the supervisor into the console.
+func (c *Client) upgrade(ctx context.Context) (io.ReadWriteCloser, error) {
 	conn, err := dial(ctx, c.Dir, controlSocket)
 	if err != nil {
 		return nil, err
@@ -299,7 +295,7 @@ func (c *Client) Console(ctx context.Context) (io.ReadWriteCloser, error) {
 	r := bufio.NewReader(conn)
 	answer, err := http.ReadResponse(r, nil)
 	if err == nil && answer.StatusCode != http.StatusSwitchingProtocols {
-		err = fmt.Errorf("the supervisor refuses the console: %s", answer.Status)
+		err = &refusal{answer.Status}
 	}
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
@@ -316,11 +312,43 @@ type console struct {
 // Read reads what the guest writes.
 func (c *console) Read(p []byte) (int, error) { return c.r.Read(p) }
 
+// refusal is an answer of the supervisor that says no.
+type refusal struct{ text string }
+
+// Error returns what the supervisor said.
+func (r *refusal) Error() string { return r.text }
+
+// retry decides on an error of a call: a supervisor that died under it is replaced, after a pause.
+func retry(ctx context.Context, err error) error {
+	var no *refusal
+	if errors.As(err, &no) {
+		return no
+	}
+	return sleep(ctx, firstPause)
+}
+
+// request sends a request to the supervisor, and to the next one when that dies. The error is ErrNotRunning when the VM
+// does not run.
+func (c *Client) request(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+	for {
+		if err := c.ensure(ctx); err != nil {
+			return nil, err
+		}
+		answer, err := c.call(ctx, method, path, body)
+		if err == nil {
+			return answer, nil
+		}
+		if err := retry(ctx, err); err != nil {
+			return nil, err
+		}
+	}
+}
+
 // call sends a request to the supervisor.
 func (c *Client) call(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, "http://vm"+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return nil, &refusal{err.Error()}
 	}
 	answer, err := c.http.Do(request)
 	if err != nil {
@@ -329,7 +357,7 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte) (*h
 	if answer.StatusCode >= 400 {
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, 4096))
 		_ = answer.Body.Close()
-		return nil, errors.New(strings.TrimSpace(string(text)))
+		return nil, &refusal{strings.TrimSpace(string(text))}
 	}
 	return answer, nil
 }

@@ -114,18 +114,16 @@ func (s *supervisor) shutDown(grace time.Duration) {
 				break
 			}
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pressPause):
-		}
-	}
-	if s.ctx.Err() != nil {
-		return
+		_ = sleep(ctx, pressPause)
 	}
 	last, cancelLast := context.WithTimeout(s.ctx, quitTime)
 	defer cancelLast()
-	if m := s.qemu(); m != nil {
-		_ = m.Execute(last, "quit", nil, nil)
+	// A supervisor that has just come may not have reached QEMU yet.
+	for last.Err() == nil {
+		if m := s.qemu(); m != nil && m.Execute(last, "quit", nil, nil) == nil {
+			break
+		}
+		_ = sleep(last, longPause)
 	}
 	<-last.Done()
 	if s.ctx.Err() == nil {

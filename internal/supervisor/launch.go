@@ -21,9 +21,9 @@ import (
 const (
 	// startTime is how long QEMU may take until its monitor answers. It opens images and firmware first.
 	startTime = 2 * time.Minute
-	// silence is how long a guest on an accelerator that may be broken can go without a sign of life, while there is
+	// defaultSilence is how long a guest on an accelerator that may be broken can go without a sign of life, while there is
 	// another accelerator to try. Firmware and boot loader write to the console within seconds when the processor works.
-	silence = 60 * time.Second
+	defaultSilence = time.Minute
 )
 
 // launch starts QEMU by the first attempt that works. An accelerator works when the guest shows a sign of life; while
@@ -270,6 +270,7 @@ var errWrote = errors.New("the guest has written to its disk already")
 
 // prove waits for the guest's first sign of life on an accelerator that may not work. On an error QEMU has ended.
 func (s *supervisor) prove(ended <-chan error) error {
+	silence := cmp.Or(s.plan.Silence, defaultSilence)
 	limit := time.NewTimer(silence)
 	defer limit.Stop()
 	select {

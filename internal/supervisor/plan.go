@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/vmseed/vmseed/internal/atomicfile"
 	"github.com/vmseed/vmseed/internal/vmnet"
@@ -53,6 +54,8 @@ type Plan struct {
 	SSH  SSH   `json:"ssh"`
 	// LinksDown are the devices whose cable is not plugged in.
 	LinksDown []string `json:"linksDown,omitempty"`
+	// Silence is how long a guest may go without a sign of life while there is another attempt; 0 means a minute.
+	Silence time.Duration `json:"silence,omitempty"`
 	// Fresh are files that are removed before each start, because their contents belong to one run.
 	Fresh []string `json:"fresh,omitempty"`
 }

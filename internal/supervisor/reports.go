@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"bufio"
+	"bytes"
 	"net"
 	"time"
 
@@ -32,6 +33,9 @@ func (s *supervisor) listenReports(conn net.Conn) error {
 	lines.Buffer(make([]byte, 0, 4096), report.MaxLine)
 	for lines.Scan() {
 		s.sign()
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue // ends what was cut off before
+		}
 		m, err := report.Parse(lines.Bytes(), s.name(), time.Now().UTC())
 		if err != nil {
 			s.log.Warn("reading a report", "error", err)

@@ -146,12 +146,12 @@ const (
 	rotatePause = time.Second
 )
 
-// rotateLogs keeps the logs that QEMU writes within bounds. QEMU appends, so a log can be cut under its hands.
+// rotateLogs keeps the logs within bounds. Whoever writes them appends, so a log can be cut under its hands.
 func (s *supervisor) rotateLogs() {
 	ticker := time.NewTicker(rotatePause)
 	defer ticker.Stop()
 	for {
-		for _, name := range []string{SerialLog, QEMULog} {
+		for _, name := range []string{SerialLog, QEMULog, SupervisorLog} {
 			if err := rotate(filepath.Join(s.dir, name)); err != nil {
 				s.log.Warn("rotating a log", "error", err)
 			}

@@ -60,7 +60,7 @@ func configure(address, gateway string) error {
 	// A router advertisement comes within seconds where there is a router.
 	for range 10 {
 		text, _ := os.ReadFile("/proc/net/if_inet6")
-		if strings.Contains(string(text), "fd00") {
+		if strings.Contains(string(text), "fd00") || strings.Contains(string(text), "fec0") {
 			break
 		}
 		time.Sleep(500 * time.Millisecond)
