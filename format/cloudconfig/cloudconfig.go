@@ -9,6 +9,7 @@ package cloudconfig
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strings"
 
@@ -195,9 +196,20 @@ func (d *Document) Keys() []string {
 // Get returns the value of a top-level key, or nil. Aliases are followed; merge keys (<<) are not.
 func (d *Document) Get(key string) *yaml.Node { return resolveAlias(lookup(d.Root(), key)) }
 
+// ErrTemplate is returned where a document of ParseTemplate was to be changed or merged: only the guest knows its values.
+var ErrTemplate = errors.New("a jinja template cannot be changed or merged before it is rendered")
+
+// copyRoot returns the mapping of a copy that may be changed.
+func (d *Document) copyRoot() (*yaml.Node, error) {
+	if d.opaque {
+		return nil, ErrTemplate
+	}
+	return expand(d.Root())
+}
+
 // With returns a copy of the document in which the top-level key has the given value. The document stays as it is.
 func (d *Document) With(key string, value *yaml.Node) (*Document, error) {
-	root, err := expand(d.Root())
+	root, err := d.copyRoot()
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +231,7 @@ func (d *Document) With(key string, value *yaml.Node) (*Document, error) {
 
 // Without returns a copy of the document without the top-level keys. The document stays as it is.
 func (d *Document) Without(keys ...string) (*Document, error) {
-	root, err := expand(d.Root())
+	root, err := d.copyRoot()
 	if err != nil {
 		return nil, err
 	}
@@ -298,6 +310,9 @@ func MergeParts(parts ...Part) (*Document, diag.List) {
 			how = DefaultHow()
 		}
 		var merged *yaml.Node
+		if err == nil && p.Document.opaque {
+			err = ErrTemplate
+		}
 		if err == nil && !p.Document.IsEmpty() {
 			merged, err = Merge(root, rest.Root(), how)
 		}

@@ -2,6 +2,7 @@ package cloudconfig
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 
@@ -223,6 +224,15 @@ func TestParseTemplate(t *testing.T) {
 	}
 	if got, err := d.Encode(); err != nil || string(got) != in {
 		t.Errorf("got %q, %v", got, err)
+	}
+	if _, err := d.With("y", mustValue(t, 1)); !errors.Is(err, ErrTemplate) {
+		t.Errorf("changed: got %v, want ErrTemplate", err)
+	}
+	if _, l := MergeParts(Part{Document: d}); !l.HasErrors() {
+		t.Error("a template was merged")
+	}
+	if _, l := MergeVirtlet(d, d); !l.HasErrors() {
+		t.Error("a template was merged as Virtlet does")
 	}
 }
 

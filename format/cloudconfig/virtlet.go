@@ -13,10 +13,10 @@ import (
 // Neither document is changed. The result belongs to no file.
 func MergeVirtlet(base, over *Document) (*Document, diag.List) {
 	var l diag.List
-	b, err := expand(base.root)
+	b, err := base.copyRoot()
 	if err == nil {
 		var o *yaml.Node
-		if o, err = expand(over.root); err == nil {
+		if o, err = over.copyRoot(); err == nil {
 			v := virtletMerge{over: over, list: &l}
 			b = v.merge(b, o, "")
 		}
