@@ -38,7 +38,7 @@ func (r *reader) metaData() {
 }
 
 // userData makes the layers of user-data: each key of the source object, then the annotation on top. A script takes the
-// place of them all.
+// place of them all, but not of what the pod mounts: that goes along as a part of its own.
 func (r *reader) userData() {
 	ud := &r.m.UserData
 	ud.MountScripts = true
@@ -49,7 +49,7 @@ func (r *reader) userData() {
 		}
 	}
 	if script, ok := r.script(object); ok {
-		ud.Layers, ud.Raw, ud.MountScriptMark = []machine.Layer{script}, true, mountScriptMark
+		ud.Layers, ud.MountScriptMark = []machine.Layer{script}, mountScriptMark
 		return
 	}
 	if object != nil {
