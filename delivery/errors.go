@@ -7,4 +7,6 @@ var (
 	ErrNotSeed = errors.New("not a seed")
 	// ErrNeedsFile is wrapped when a seed of several blobs is sent to a Writer.
 	ErrNeedsFile = errors.New("the seed has several parts and needs a directory")
+	// ErrName is wrapped for the name of a file that is no clean relative path, or that another file has.
+	ErrName = errors.New("bad name")
 )

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/vmseed/vmseed/datasource"
-	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/machine/machinetest"
 	"github.com/vmseed/vmseed/secret"
@@ -79,9 +78,14 @@ func deterministic(t *testing.T, c Config) {
 // the author's own documents, because those hide what would be generated.
 func noSilentLoss(t *testing.T, c Config) {
 	elsewhere := machine.HardwareFields().Union(machine.ControlFields())
-	var bases []machine.Machine
+	type base struct {
+		m    machine.Machine
+		with rendered
+	}
+	var bases []base
 	for _, m := range variants() {
-		bases = append(bases, placed(t, m))
+		m = placed(t, m)
+		bases = append(bases, base{m, render(c, m)})
 	}
 	for _, f := range machine.Fields() {
 		if elsewhere.Has(f) {
@@ -89,11 +93,15 @@ func noSilentLoss(t *testing.T, c Config) {
 		}
 		declared := c.DataSource.Expresses().Has(f)
 		said, reached := false, false
-		for _, m := range bases {
-			without := m
-			machine.Clear(&without, f)
-			said = said || differs(c, m, without)
-			reached = reached || changed(c, m, without)
+		for _, b := range bases {
+			cleared := b.m
+			machine.Clear(&cleared, f)
+			without := render(c, cleared)
+			reached = reached || !slices.Equal(b.with.product, without.product)
+			said = said || reached || !slices.Equal(b.with.list, without.list)
+			if said && reached {
+				break
+			}
 		}
 		switch {
 		case declared && !said:
@@ -127,16 +135,16 @@ func variants() []machine.Machine {
 	return []machine.Machine{machinetest.Full(), machinetest.Generated(), nics, deaf, links, script, merged}
 }
 
-func differs(c Config, a, b machine.Machine) bool {
-	x, xl := c.DataSource.Render(a, c.Options)
-	y, yl := c.DataSource.Render(b, c.Options)
-	return !slices.Equal(product(x), product(y)) || !slices.EqualFunc(xl, yl, func(a, b diag.Diagnostic) bool { return a.Error() == b.Error() })
-}
+// rendered is the product of a machine and what was said about it.
+type rendered struct{ product, list []string }
 
-func changed(c Config, a, b machine.Machine) bool {
-	x, _ := c.DataSource.Render(a, c.Options)
-	y, _ := c.DataSource.Render(b, c.Options)
-	return !slices.Equal(product(x), product(y))
+func render(c Config, m machine.Machine) rendered {
+	s, l := c.DataSource.Render(m, c.Options)
+	r := rendered{product: product(s)}
+	for _, d := range l {
+		r.list = append(r.list, d.Error())
+	}
+	return r
 }
 
 // bare renders a machine with nothing but a name.

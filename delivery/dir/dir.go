@@ -11,8 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/vmseed/vmseed/delivery"
 	"github.com/vmseed/vmseed/internal/atomicfile"
@@ -62,8 +60,8 @@ func writeTree(ctx context.Context, target string, v seed.Volume) (made []string
 	if v.Path != "" {
 		return nil, fmt.Errorf("dir: %s is a prepared image, which has no files to write", v.Path)
 	}
-	if err := checkNames(v); err != nil {
-		return nil, err
+	if err := delivery.CheckNames(v); err != nil {
+		return nil, fmt.Errorf("dir: %w", err)
 	}
 	if err := checkForeign(target, v); err != nil {
 		return nil, err
@@ -92,24 +90,6 @@ func writeTree(ctx context.Context, target string, v seed.Volume) (made []string
 		}
 	}
 	return made, nil
-}
-
-// ErrName is wrapped for a name that is no clean relative path, or that something else in the volume has.
-var ErrName = errors.New("bad name")
-
-// checkNames refuses what the images refuse as well, so that a seed fits into a directory when it fits into an image.
-func checkNames(v seed.Volume) error {
-	taken := map[string]bool{}
-	for _, f := range v.Files {
-		if !fs.ValidPath(f.Path) || f.Path == "." || strings.ContainsFunc(f.Path, func(r rune) bool { return r == '\\' || unicode.IsControl(r) }) {
-			return fmt.Errorf("dir: %w: %q is no clean relative path", ErrName, f.Path)
-		}
-		if taken[f.Path] {
-			return fmt.Errorf("dir: %w: %q is there twice", ErrName, f.Path)
-		}
-		taken[f.Path] = true
-	}
-	return nil
 }
 
 func writeFile(root *os.Root, f seed.File) error {
