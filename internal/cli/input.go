@@ -30,6 +30,9 @@ type inputFlags struct {
 	revision                                      int
 	noMultipart                                   bool
 	featureGates                                  []string
+	kubeconfig, kubeContext                       string
+	// extra are parts that go into the vendor-data.
+	extra []machine.Layer
 	// adjust changes a machine before it is placed.
 	adjust func(*machine.Machine, *diag.List)
 }
@@ -48,6 +51,8 @@ func (in *inputFlags) register(cmd *cobra.Command) {
 	f.StringVar(&in.cniResult, "cni-result", "", "JSON result of CNI plugins that the machine's network is taken from")
 	f.IntVar(&in.revision, "instance-revision", 0, "run first boot again: a new number makes a new instance id")
 	f.BoolVar(&in.noMultipart, "no-multipart", false, "never send a MIME multipart message, for guests that cannot read one")
+	f.StringVar(&in.kubeconfig, "kubeconfig", "", "resolve Secrets and ConfigMaps from a cluster (vmseed-kube only)")
+	f.StringVar(&in.kubeContext, "context", "", "context of --kubeconfig (vmseed-kube only)")
 	f.StringSliceVar(&in.featureGates, "feature-gates", nil, "KubeVirt feature gates")
 }
 
@@ -104,6 +109,9 @@ func (a *app) readFile(file string) ([]byte, error) {
 
 // load reads, picks and places the machines of the command line.
 func (a *app) load(ctx context.Context, in *inputFlags, args []string) ([]machine.Machine, diag.List, error) {
+	if in.kubeconfig != "" || in.kubeContext != "" {
+		return nil, nil, usagef("vmseed itself does not speak to clusters, vmseed-kube does; give the Secrets and ConfigMaps as files")
+	}
 	inputs, err := a.read(in, args)
 	if err != nil {
 		return nil, nil, err
@@ -171,6 +179,6 @@ func pick(machines []machine.Machine, name string) ([]machine.Machine, error) {
 
 func (in *inputFlags) options() (o vmseed.RenderOptions) {
 	o.DataSource, o.NoMultipart, o.Guest = in.dataSource, in.noMultipart, in.guest
-	o.IgnitionPlatform = in.ignitionPlatform
+	o.IgnitionPlatform, o.Extra = in.ignitionPlatform, in.extra
 	return o
 }

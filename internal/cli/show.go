@@ -14,17 +14,22 @@ import (
 
 	"github.com/vmseed/vmseed/delivery"
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/report"
 	"github.com/vmseed/vmseed/seed"
 )
 
 func (a *app) show() *cobra.Command {
 	var in inputFlags
-	var asJSON bool
+	var asJSON, forRun bool
 	cmd := &cobra.Command{
 		Use: "show SEED|FILE...", Short: "Print what a guest would read",
 		Long: `Show prints the files of a seed: an ISO or FAT image, a directory, or what would be
 rendered from definitions. The output holds the seed's secrets.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if forRun {
+				in.extra = []machine.Layer{report.Reporter()}
+			}
 			seeds, l, err := a.open(cmd.Context(), &in, args)
 			if err != nil {
 				return errors.Join(err, a.report(l, false))
@@ -45,6 +50,7 @@ rendered from definitions. The output holds the seed's secrets.`,
 		},
 	}
 	in.register(cmd)
+	cmd.Flags().BoolVar(&forRun, "run", false, "with what vmseed run adds: the part by which the guest reports")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
