@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -456,10 +457,15 @@ func (c *Client) spawn(tied bool) (<-chan struct{}, error) {
 	return gone, nil
 }
 
+// command is the main package of vmseed, by which a running vmseed knows itself whatever its file is called.
+const command = "github.com/vmseed/vmseed/cmd/vmseed"
+
 // ownProgram finds vmseed.
 func ownProgram() (string, error) {
-	if path, err := os.Executable(); err == nil && strings.TrimSuffix(filepath.Base(path), ".exe") == "vmseed" {
-		return path, nil
+	if info, ok := debug.ReadBuildInfo(); ok && info.Path == command {
+		if path, err := os.Executable(); err == nil {
+			return path, nil
+		}
 	}
 	path, err := exec.LookPath("vmseed")
 	if err != nil {
