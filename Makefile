@@ -39,10 +39,12 @@ FUZZ = \
 	./frontend/virtlet:FuzzRead \
 	./internal/bounded:FuzzJSON \
 	./internal/bounded:FuzzYAML \
-	./machine:FuzzPlace
+	./machine:FuzzPlace \
+	./report:FuzzParse
 
 # Debian packages that the tests need beside those which guests and judges list.
-PACKAGES = ca-certificates cloud-image-utils dosfstools e2fsprogs genisoimage mtools openssh-client p7zip-full xorriso
+PACKAGES = ca-certificates cloud-image-utils dosfstools e2fsprogs genisoimage iproute2 mtools openssh-client p7zip-full \
+	qemu-efi-aarch64 qemu-system-arm swtpm xorriso
 
 SUMMARY = go run ./internal/testsummary
 # The packages with tests behind a build tag.

@@ -15,7 +15,7 @@ var (
 	consoleWord  = regexp.MustCompile(`^\s*(?:\[[ 0-9.]+\] )?(?:cloud-init\[\d+\]: )?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - \S+\[(WARNING|ERROR|CRITICAL|DEPRECATED)\]: (.*)`)
 	consoleUnit  = regexp.MustCompile(`Failed to start .*(cloud-init|cloud-config|cloud-final)`)
 	consoleKey   = regexp.MustCompile(`(?:^|: )((?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\S+) [A-Za-z0-9+/=]{40,}(?: \S+)?)\s*$`)
-	consolePlace = regexp.MustCompile(`^Failed loading yaml blob\. .*?line \d+ column \d+`)
+	consolePlace = regexp.MustCompile(`^(?:Failed loading yaml blob\. .*?line \d+ column \d+|Failed loading yaml blob|Unhandled non-multipart \(.*?\) userdata)`)
 	escapeCodes  = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
 	consoleStage = map[string]Stage{"init-local": Local, "init": Init, "modules:config": Config, "modules:final": Final}
 )

@@ -21,7 +21,9 @@ STAGES = [("init-local", "init-local"), ("init", "init-network"),
           ("modules-config", "modules-config"), ("modules-final", "modules-final")]
 LINE = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ - (\S+?)\[(\w+)\]: (.*)$")
 MODULE = re.compile(r"start: (init-network|modules-config|modules-final)/(?:config-)?(\S+?): ")
-PLACE = re.compile(r"^(Failed loading yaml blob\. .*?line \d+ column \d+)", re.S)
+# What follows in these messages quotes the user's document.
+QUOTES = re.compile(r"^(Failed loading yaml blob\. .*?line \d+ column \d+|Failed loading yaml blob|"
+                    r"Unhandled non-multipart \(.*?\) userdata)", re.S)
 DROPPED = ("Failed loading yaml blob", "Unhandled non-multipart",
            "Failed to merge", "Failed at merging")
 
@@ -153,8 +155,8 @@ class Log:
 
 def judge(level, message, out):
     """Sorts a message by what it means for the user."""
-    place = PLACE.match(message)
-    if place:  # what follows quotes the document
+    place = QUOTES.match(message)
+    if place:
         message = place.group(1)
     message = message.strip()
     if level == "DEPRECATED" or "Deprecated cloud-config provided" in message:

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -200,6 +201,120 @@ func gone(t *testing.T, pid int) {
 		if time.Now().After(end) {
 			t.Fatalf("process %d still runs", pid)
 		}
+	}
+}
+
+// The automatic choice of an accelerator ends with a guest that runs, whatever this host's KVM is worth.
+func TestAccelAuto(t *testing.T) {
+	q, vm := guest(t, "")
+	vm.Options.Accel = "auto"
+	c := start(t, q, vm)
+	if e := firstBoot(t, c); e.Stage != report.Done {
+		t.Errorf("first boot %+v", e)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	if err := c.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := c.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.State(ctx)
+	if err != nil || s.Status != supervisor.Stopped {
+		t.Fatalf("state %+v, %v", s, err)
+	}
+	told := false
+	if err := c.Events(ctx, 0, func(e supervisor.Event) error {
+		told = told || strings.Contains(e.Note, "does not work here")
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if fellBack := s.Accel != plan.Attempts[0].Accel; fellBack != told {
+		t.Errorf("the guest runs on %s, planned was %s; told: %v", s.Accel, plan.Attempts[0].Accel, told)
+	}
+	t.Logf("ran on %s, planned was %s", s.Accel, plan.Attempts[0].Accel)
+}
+
+// The host's connections reach the guest on both kinds of network, also after a change of supervisor.
+func TestForwardToGuest(t *testing.T) {
+	for mode, address := range map[string][2]string{"stack": {"192.168.127.2/24", "192.168.127.1"}, "user": {"169.254.2.15/16", "169.254.2.2"}} {
+		t.Run(mode, func(t *testing.T) {
+			q, vm := guest(t, fmt.Sprintf("vmseed.try=tcp!127.0.0.1!9 vmseed.address=%s vmseed.gateway=%s vmseed.listen=22 vmseed.stay=1",
+				address[0], address[1]), "virtio_net")
+			vm.Machine.Network.NICs = []machine.NIC{{Name: "net", DHCP4: true, MTU: 1400}}
+			vm.Machine, _ = machine.Place(vm.Machine, machine.Facts{})
+			vm.Options.Net, vm.Options.Detach = mode, true
+			c := start(t, q, vm)
+			firstBoot(t, c)
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			var port int
+			for range 3 {
+				s, err := c.State(ctx)
+				if err != nil || s.SSHPort == 0 || port != 0 && port != s.SSHPort {
+					t.Fatalf("state %+v, %v; want port %d", s, err, port)
+				}
+				port = s.SSHPort
+				greeted(ctx, t, port)
+				if err := syscall.Kill(s.Supervisor, syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// greeted connects until the guest answers: the network of a new supervisor needs a moment.
+func greeted(ctx context.Context, t *testing.T, port int) {
+	t.Helper()
+	for ctx.Err() == nil {
+		conn, err := net.DialTimeout("tcp4", fmt.Sprintf("127.0.0.1:%d", port), 5*time.Second)
+		if err != nil {
+			time.Sleep(50 * time.Millisecond)
+			continue
+		}
+		_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+		word, _ := bufio.NewReader(conn).ReadString('\n')
+		conn.Close()
+		if word == "guest\n" {
+			return
+		}
+	}
+	t.Fatalf("the guest does not answer at port %d", port)
+}
+
+// A reset and a restart are new boots of the same VM.
+func TestResetAndRestart(t *testing.T) {
+	q, vm := guest(t, "vmseed.stay=1")
+	vm.Options.Detach = true
+	c := start(t, q, vm)
+	first := firstBoot(t, c)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	if err := c.Reset(ctx); err != nil {
+		t.Fatal(err)
+	}
+	done := errors.New("done")
+	err := c.Events(ctx, 0, func(e supervisor.Event) error {
+		if e.Report != nil && e.Report.Stage.Ended() && e.Report.Boot != first.Boot {
+			return done
+		}
+		return nil
+	})
+	if !errors.Is(err, done) {
+		t.Fatalf("no report after a reset: %v", err)
+	}
+	if err := c.Stop(ctx, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(ctx, true); err != nil {
+		t.Fatal(err)
+	}
+	if again := firstBoot(t, c); again.Boot == first.Boot {
+		t.Error("after a restart the report is the old one")
 	}
 }
 
