@@ -289,20 +289,11 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// Suggest names the known field that differs least, or lists them all when none is close. Two edits make another
-// word of a short one, so those must be closer.
+// Suggest names the known field that differs least, or lists them all when none is close.
 func Suggest(key string, known []string) string {
-	best, cost := "", 3
-	if len(key) < 4 {
-		cost = 2
-	}
-	for _, k := range known {
-		if d := distance(strings.ToLower(key), strings.ToLower(k)); d < cost {
-			best, cost = k, d
-		}
-	}
+	best, ok := Closest(key, known)
 	switch {
-	case best != "":
+	case ok:
 		return fmt.Sprintf("did you mean %q?", best)
 	case len(known) == 0:
 		return "remove it"
@@ -310,6 +301,28 @@ func Suggest(key string, known []string) string {
 		return "see the reference for the fields that it has"
 	}
 	return "the fields are " + strings.Join(known, ", ")
+}
+
+// Closest returns the known word that was probably meant, and whether there is one: it is the same but for case, dashes and
+// underscores, or differs by two or three edits at most (one in words of up to three letters, which two would make another
+// word). The first of several equally close ones counts.
+func Closest(word string, known []string) (string, bool) {
+	plain := strings.NewReplacer("-", "", "_", "")
+	word = strings.ToLower(word)
+	best, cost := "", min(max(len(word)/3, 2), 3)+1
+	if len(word) < 4 {
+		cost = 2
+	}
+	for _, k := range known {
+		lower := strings.ToLower(k)
+		if plain.Replace(lower) == plain.Replace(word) {
+			return k, true
+		}
+		if d := distance(word, lower); d < cost {
+			best, cost = k, d
+		}
+	}
+	return best, best != ""
 }
 
 // distance is the number of edits between two words (Levenshtein).

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/vmseed/vmseed/format/cloudconfig"
+	"github.com/vmseed/vmseed/format/tree"
 )
 
 func join(path, key string) string {
@@ -116,39 +117,8 @@ func quoteHint(n *yaml.Node, s *shape) string {
 // suggest names the known word that was probably meant.
 func suggest(word string, known []string) string {
 	slices.Sort(known)
-	plain := strings.NewReplacer("-", "", "_", "")
-	best, distance := "", len(word)/3+1
-	for _, k := range known {
-		if plain.Replace(strings.ToLower(k)) == plain.Replace(strings.ToLower(word)) {
-			return "did you mean " + k + "?"
-		}
-		if d := editDistance(word, k); d < distance {
-			best, distance = k, d
-		}
+	if best, ok := tree.Closest(word, known); ok {
+		return "did you mean " + best + "?"
 	}
-	if best == "" {
-		return "remove it"
-	}
-	return "did you mean " + best + "?"
-}
-
-// editDistance is Levenshtein's.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		previous := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := previous
-			if a[i] != b[j] {
-				cost++
-			}
-			previous = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return "remove it"
 }
