@@ -13,6 +13,8 @@ var (
 	consoleRun   = regexp.MustCompile(`Cloud-init v\. (\S+) running '(init-local|init|modules:config|modules:final)'`)
 	consoleDone  = regexp.MustCompile(`Cloud-init v\. (\S+) finished at .*Datasource (.+?)\.\s+Up `)
 	consoleWord  = regexp.MustCompile(`^\s*(?:\[[ 0-9.]+\] )?(?:cloud-init\[\d+\]: )?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - \S+\[(WARNING|ERROR|CRITICAL|DEPRECATED)\]: (.*)`)
+	consoleGoal  = regexp.MustCompile(`Reached target .*[Cc]loud-init(?: target|\.target)`)
+	consoleLogin = regexp.MustCompile(`^\S+ login: *$`)
 	consoleUnit  = regexp.MustCompile(`Failed to start .*(cloud-init|cloud-config|cloud-final)`)
 	consoleKey   = regexp.MustCompile(`(?:^|: )((?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\S+) [A-Za-z0-9+/=]{40,}(?: \S+)?)\s*$`)
 	consolePlace = regexp.MustCompile(`^(?:Failed loading yaml blob\. .*?line \d+ column \d+|Failed loading yaml blob|Unhandled non-multipart \(.*?\) userdata)`)
@@ -30,6 +32,8 @@ type Console struct {
 	result  Result
 	keys    bool
 	stage   Stage
+	// idle means that the guest was seen to wait for a user without a word of cloud-init.
+	idle bool
 }
 
 // NewConsole makes a reader for a machine that passes on what it finds.
@@ -50,6 +54,13 @@ func (c *Console) Write(p []byte) (int, error) {
 		}
 		rest = tail
 	}
+	// A prompt is a line without an end.
+	if c.stage == "" && !c.idle && c.line.Len() < 300 && consoleLogin.MatchString(clean(escapeCodes.ReplaceAllString(c.line.String(), ""))+" ") {
+		c.idle = true
+		e := c.event(Failed)
+		e.Error = "the guest shows its login prompt, but no sign of cloud-init: the image has none, or it found no seed"
+		c.emit(e)
+	}
 	return len(p), nil
 }
 
@@ -57,8 +68,9 @@ func (c *Console) read(line string) {
 	if m := consoleRun.FindStringSubmatch(line); m != nil {
 		if stage := consoleStage[m[2]]; stage != c.stage {
 			if stage == Local {
-				c.result = Result{}
+				c.result, c.idle = Result{}, false
 			}
+			c.result.Agent = "cloud-init " + m[1]
 			c.stage = stage
 			c.emit(c.event(stage))
 		}
@@ -86,14 +98,25 @@ func (c *Console) read(line string) {
 			c.result.HostKeys = append(c.result.HostKeys, m[1])
 		}
 	}
-	if m := consoleDone.FindStringSubmatch(line); m != nil && !c.stage.Ended() {
-		c.stage = Done
-		e := c.event(Done)
-		result := c.result
-		result.Agent, result.DataSource, result.FirstBoot = "cloud-init "+m[1], m[2], true
-		e.Result = &result
-		c.emit(e.sober())
+	if m := consoleDone.FindStringSubmatch(line); m != nil {
+		c.result.Agent, c.result.DataSource = "cloud-init "+m[1], m[2]
+		c.end()
+	} else if consoleGoal.MatchString(line) {
+		c.end() // the final message is the user's to change
 	}
+}
+
+// end passes on that the first boot is over.
+func (c *Console) end() {
+	if c.stage.Ended() {
+		return
+	}
+	c.stage = Done
+	e := c.event(Done)
+	result := c.result
+	result.FirstBoot = true
+	e.Result = &result
+	c.emit(e.sober())
 }
 
 // warn sorts a warning: a document that was dropped is an error, however quietly cloud-init says so.

@@ -151,3 +151,23 @@ func TestConsole(t *testing.T) {
 		}
 	}
 }
+
+// A guest without cloud-init ends at its prompt, which has no end of line; a changed final message hides nothing.
+func TestConsoleWithoutFinalMessage(t *testing.T) {
+	read := func(output string) (got []report.Event) {
+		c := report.NewConsole("ns/vm", func() time.Time { return now }, func(e report.Event) { got = append(got, e) })
+		_, _ = c.Write([]byte(output))
+		return got
+	}
+	if got := read("Debian GNU/Linux 12 vm ttyS0\r\n\r\nvm login: "); len(got) != 1 || got[0].Stage != report.Failed || !strings.Contains(got[0].Error, "no sign of cloud-init") {
+		t.Errorf("at the prompt: %+v", got)
+	}
+	began := "Cloud-init v. 22.4.2 running 'modules:final' at x. Up 1 seconds.\r\n"
+	if got := read(began + "vm login: "); len(got) != 1 {
+		t.Errorf("at the prompt while cloud-init works: %+v", got)
+	}
+	got := read(began + "[  OK  ] Reached target \x1b[0;1;39mcloud-init.target\x1b[0m - Cloud-init target.\r\n")
+	if len(got) != 2 || got[1].Stage != report.Done || got[1].Result.Agent != "cloud-init 22.4.2" {
+		t.Errorf("at systemd's target: %+v", got)
+	}
+}

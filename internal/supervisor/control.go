@@ -127,7 +127,7 @@ func (s *supervisor) shutDown(grace time.Duration) {
 	}
 	<-last.Done()
 	if s.ctx.Err() == nil {
-		_ = endProcesses(processesIn(s.dir, s.plan.Program))
+		_ = endProcesses(s.processes())
 	}
 }
 

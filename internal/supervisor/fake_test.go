@@ -26,6 +26,17 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	case len(os.Args) == 3 && os.Args[1] == "start":
+		c, err := supervisor.Open(os.Args[2], os.Args[0], "supervise")
+		if err == nil {
+			err = c.Start(context.Background(), false)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		fmt.Println("started")
+		select {}
 	case len(os.Args) > 2 && os.Args[1] == "fake-qemu":
 		os.Exit(fakeQEMU(os.Args[2]))
 	}

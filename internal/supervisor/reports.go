@@ -13,6 +13,9 @@ import (
 // little later.
 const hesitation = 45 * time.Second
 
+// patience is how long a guest that shows no sign of a first boot may still do so.
+const patience = 3 * time.Minute
+
 // fromGuest handles what the guest writes to its console.
 func (s *supervisor) fromGuest(piece []byte) {
 	s.sign()
@@ -75,6 +78,7 @@ func (s *supervisor) take(m report.Message) {
 func (s *supervisor) fromConsole(e report.Event) {
 	s.mutex.Lock()
 	spoke := s.spoke
+	s.rough = nil
 	if e.Stage.Ended() && !spoke {
 		s.rough = &e
 	}
@@ -87,20 +91,21 @@ func (s *supervisor) fromConsole(e report.Event) {
 		return
 	}
 	s.working.Go(func() {
-		timer := time.NewTimer(hesitation)
-		defer timer.Stop()
-		select {
-		case <-s.ctx.Done():
+		wait := hesitation
+		if e.Result == nil {
+			wait = patience
+		}
+		if sleep(s.ctx, wait) != nil {
 			return // finish takes it from there
-		case <-timer.C:
 		}
 		s.mutex.Lock()
-		rough := s.rough
-		s.rough = nil
-		spoke := s.spoke
+		mine := s.rough == &e && !s.spoke
+		if mine {
+			s.rough = nil
+		}
 		s.mutex.Unlock()
-		if rough != nil && !spoke {
-			s.firstBoot(*rough)
+		if mine {
+			s.firstBoot(e)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -126,7 +127,7 @@ func (s *supervisor) run() error {
 	s.finish(err)
 	s.journal.close()
 	server.end()
-	return err
+	return errors.Join(err, remove(filepath.Join(s.dir, controlSocket)))
 }
 
 // name is that of the machine in reports.
@@ -206,7 +207,7 @@ func (s *supervisor) quit(ended <-chan error) {
 		return
 	case <-ctx.Done():
 	}
-	_ = endProcesses(processesIn(s.dir, s.plan.Program))
+	_ = endProcesses(s.processes())
 	<-ended
 }
 
@@ -264,6 +265,19 @@ func (s *supervisor) finish(err error) {
 		st.Status, st.Reason, st.PID, st.Supervisor, st.Ended = status, reason, 0, 0, &now
 	})
 	s.journal.add(Event{Status: status, Reason: reason})
+}
+
+// processes are those of QEMU that run in the VM's directory. Where the system does not tell, the state says.
+func (s *supervisor) processes() []int {
+	if pids := processesIn(s.dir, s.plan.Program); len(pids) > 0 || runtime.GOOS == "linux" {
+		return pids
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.state.PID == 0 {
+		return nil
+	}
+	return []int{s.state.PID}
 }
 
 // helpers are the programs that run beside QEMU.

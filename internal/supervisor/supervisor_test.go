@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -143,7 +144,7 @@ func TestLife(t *testing.T) {
 	if err := c.Stop(within(t), 0); !errors.Is(err, supervisor.ErrNotRunning) {
 		t.Errorf("stop of a stopped VM: %v", err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(c.Dir, "*.sock")); len(left) > 1 {
+	if left, _ := filepath.Glob(filepath.Join(c.Dir, "[^c]*.sock")); len(left) > 0 { // that of the supervisor goes last
 		t.Errorf("sockets are left: %v", left)
 	}
 	private(t, c.Dir)
@@ -242,6 +243,35 @@ func TestEndsBeforeReport(t *testing.T) {
 	}
 	if text := notes(t, c); strings.Contains(text, "does not work") {
 		t.Errorf("notes %s", text)
+	}
+}
+
+// A foreground VM ends with the process that started it, even when that is killed.
+func TestStarterKilled(t *testing.T) {
+	c := vm(t, false, good)
+	starter := exec.Command(os.Args[0], "start", c.Dir)
+	started, err := starter.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := starter.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(started).ReadString('\n'); err != nil || line != "started\n" {
+		t.Fatalf("the starter says %q, %v", line, err)
+	}
+	if s := state(t, c); s.Status != supervisor.Running {
+		t.Fatalf("state %+v", s)
+	}
+	if err := starter.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = starter.Wait()
+	if err := c.Wait(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	if s := state(t, c); s.Status != supervisor.Stopped {
+		t.Errorf("state %+v", s)
 	}
 }
 
