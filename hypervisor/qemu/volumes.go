@@ -200,7 +200,11 @@ func (s step) overlay(ctx context.Context, part string) error {
 	if err != nil {
 		return err
 	}
-	return tool(ctx, "qemu-img", "qemu-utils", "create", "-q", "-f", "qcow2", "-F", s.Format, "-b", base, part, strconv.FormatInt(int64(s.Size), 10))
+	args := []string{"create", "-q", "-f", "qcow2", "-F", s.Format, "-b", base, part}
+	if s.Size > 0 {
+		args = append(args, strconv.FormatInt(int64(s.Size), 10))
+	}
+	return tool(ctx, "qemu-img", "qemu-utils", args...)
 }
 
 // format makes the file system of the only partition.
