@@ -2,6 +2,7 @@ package userdata
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/vmseed/vmseed/machine"
@@ -41,17 +42,19 @@ func sysfsDir(d machine.Disk) string {
 	return ""
 }
 
-// kernelName is shell text that expands to the path of the disk's device, without udev.
+// kernelName is shell text that expands to the path of the disk's device: without udev where the bus allows it, else the
+// link that udev makes.
 func kernelName(d machine.Disk, partition int) string {
 	dir := sysfsDir(d)
-	if dir == "" {
+	switch {
+	case dir == "" && partition > 0:
+		return fmt.Sprintf("%s-part%d", deviceName(d, 0), partition)
+	case dir == "":
 		return deviceName(d, 0)
+	case partition > 0:
+		return fmt.Sprintf("/dev/$(ls %s)%d", dir, partition)
 	}
-	name := "/dev/$(ls " + dir + ")"
-	if partition > 0 {
-		name += fmt.Sprint(partition)
-	}
-	return name
+	return "/dev/$(ls " + dir + ")"
 }
 
 // quote makes one shell word of s. It is the only place where shell text is made of data.
@@ -63,48 +66,58 @@ func quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
+// mountable is what a mount mounts: as the mounts module names it, and as text for a shell. Kind and options are those of
+// mount(8).
+type mountable struct {
+	device, shell, kind string
+	options             []string
+}
+
+// resolve finds what a mount mounts. ok is false when the machine has no disk or share of that name.
+func resolve(m machine.Machine, mount machine.Mount) (x mountable, ok bool) {
+	x = mountable{device: mount.Device, shell: quote(mount.Device), kind: mount.Type, options: mount.Options}
+	switch {
+	case mount.Disk != "":
+		d, ok := findDisk(m, mount.Disk)
+		x.device, x.shell = deviceName(d, mount.Partition), `"`+kernelName(d, mount.Partition)+`"`
+		return x, ok
+	case mount.Share != "":
+		s, ok := findShare(m, mount.Share)
+		x.device, x.shell, x.kind = s.Tag, quote(s.Tag), s.Driver
+		if x.kind == "" || x.kind == "9p" {
+			x.kind, x.options = "9p", append([]string{"trans=virtio"}, x.options...)
+		}
+		if s.ReadOnly && !slices.Contains(x.options, "ro") {
+			x.options = append(slices.Clone(x.options), "ro")
+		}
+		return x, ok
+	}
+	return x, true
+}
+
 // mountScript mounts the machine's disks and shares as the mounts module would, for guests without udev. It may run
 // any number of times.
 func mountScript(m machine.Machine) string {
 	var b strings.Builder
 	for _, mount := range m.Mounts {
+		x, ok := resolve(m, mount)
+		if !ok {
+			continue
+		}
+		what := x.shell
+		if len(x.options) > 0 {
+			what = "-o " + quote(strings.Join(x.options, ",")) + " " + what
+		}
+		if x.kind != "" {
+			what = "-t " + quote(x.kind) + " " + what
+		}
 		target := quote(mount.Path)
-		var what string
-		switch {
-		case mount.Disk != "":
-			d, ok := findDisk(m, mount.Disk)
-			if !ok {
-				continue
-			}
-			what = `"` + kernelName(d, mount.Partition) + `"`
-			if mount.Type != "" {
-				what = "-t " + quote(mount.Type) + " " + what
-			}
-		case mount.Share != "":
-			s, ok := findShare(m, mount.Share)
-			if !ok {
-				continue
-			}
-			what = shareArguments(s)
-		default:
-			what = quote(mount.Device)
-		}
-		if len(mount.Options) > 0 && mount.Share == "" {
-			what = "-o " + quote(strings.Join(mount.Options, ",")) + " " + what
-		}
 		fmt.Fprintf(&b, "if ! mountpoint -q %s; then mkdir -p %s && mount %s %s; fi\n", target, target, what, target)
 	}
 	if b.Len() == 0 {
 		return ""
 	}
 	return "#!/bin/sh\n" + b.String()
-}
-
-func shareArguments(s machine.Share) string {
-	if s.Driver == "virtiofs" {
-		return "-t virtiofs " + quote(s.Tag)
-	}
-	return "-t 9p -o trans=virtio,version=9p2000.L " + quote(s.Tag)
 }
 
 // linkScript makes the links to the machine's disks. It may run any number of times.

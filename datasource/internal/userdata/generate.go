@@ -3,6 +3,7 @@ package userdata
 import (
 	"encoding/base64"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -87,6 +88,7 @@ func generate(m machine.Machine, mounts bool, l *diag.List) (cloudconfig.Mapping
 	g.accounts()
 	g.ssh()
 	g.files(mounts)
+	g.references()
 	if mounts {
 		g.mounts()
 	}
@@ -126,9 +128,9 @@ func (g *generator) system() {
 // something is said about it or keys are meant for it.
 func (g *generator) accounts() {
 	var groups []any
-	for _, grp := range g.m.Groups {
+	for i, grp := range g.m.Groups {
 		if grp.GID != nil {
-			g.lost("groups", "a group id", "create the group in runcmd")
+			g.lost(fmt.Sprintf("groups[%d]", i), "a group id", "create the group in runcmd")
 		}
 		if len(grp.Members) == 0 {
 			groups = append(groups, grp.Name)
@@ -142,14 +144,15 @@ func (g *generator) accounts() {
 	}
 	var users []any
 	hasDefault := false
-	for _, u := range g.m.Users {
+	for i, u := range g.m.Users {
+		at := fmt.Sprintf("users[%d]", i)
 		if u.Default {
 			hasDefault = true
 			users = append(users, "default")
-			g.defaultUser(u)
+			g.defaultUser(u, at)
 			continue
 		}
-		users = append(users, g.user(u))
+		users = append(users, g.user(u, at))
 	}
 	if !hasDefault && len(g.m.SSH.AuthorizedKeys) > 0 {
 		users = append([]any{"default"}, users...)
@@ -157,8 +160,8 @@ func (g *generator) accounts() {
 	g.put("users", users)
 }
 
-func (g *generator) user(u machine.User) cloudconfig.Mapping {
-	hash := g.hash(u)
+func (g *generator) user(u machine.User, at string) cloudconfig.Mapping {
+	hash := g.hash(u, at)
 	unlock := u.LockPassword
 	if unlock == nil && hash != "" {
 		f := false
@@ -182,17 +185,32 @@ func (g *generator) user(u machine.User) cloudconfig.Mapping {
 	return e
 }
 
+// passwordHash is what the key password takes for a hash; anything else it takes for the password itself
+// (cc_set_passwords.py, 22.4 to 26.2).
+var passwordHash = regexp.MustCompile(`^\$(1|2a|2y|5|6)(\$[^:]+){2}$`)
+
 // defaultUser adjusts the distribution's own user by the top-level keys that cloud-init has for it.
-func (g *generator) defaultUser(u machine.User) {
-	if hash := g.hash(u); hash != "" {
+func (g *generator) defaultUser(u machine.User, at string) {
+	hash, expire := g.hash(u, at), u.ExpirePassword
+	lock := u.LockPassword
+	if passwordHash.MatchString(hash) {
 		g.put("password", hash)
 		g.put("chpasswd", pairs(pair("expire", &u.ExpirePassword)))
+		hash, expire = "", false
+	} else if hash != "" && lock == nil {
+		lock = new(bool)
+	}
+	switch {
+	case expire && u.Name != "":
+		g.expired = append(g.expired, u.Name)
+	case expire:
+		g.lost(at, "the expiry of a password that it does not set", "give the user a name, or run chage in runcmd")
 	}
 	g.put("ssh_authorized_keys", u.SSHAuthorizedKeys)
 	g.put("ssh_import_id", u.SSHImportID)
 	overrides := pairs(pair("name", u.Name), pair("gecos", u.Gecos), pair("primary_group", u.PrimaryGroup),
 		pair("groups", u.Groups), pair("homedir", u.Home), pair("no_create_home", u.NoCreateHome), pair("shell", u.Shell),
-		pair("system", u.System), pair("lock_passwd", u.LockPassword), pair("inactive", u.Inactive),
+		pair("system", u.System), pair("hashed_passwd", hash), pair("lock_passwd", lock), pair("inactive", u.Inactive),
 		pair("expiredate", u.Expires), pair("sudo", u.Sudo))
 	if u.UID != nil {
 		overrides = append(overrides, pair("uid", *u.UID))
@@ -201,7 +219,7 @@ func (g *generator) defaultUser(u machine.User) {
 }
 
 // hash returns the user's password hash. The salt depends on who the user is, never on the password.
-func (g *generator) hash(u machine.User) string {
+func (g *generator) hash(u machine.User, at string) string {
 	if !u.PasswordHash.IsZero() {
 		return u.PasswordHash.Reveal()
 	}
@@ -211,7 +229,7 @@ func (g *generator) hash(u machine.User) string {
 	id := g.m.Identity
 	hash, err := crypt.SHA512(u.Password.Reveal(), crypt.Salt(g.m.Namespace, g.m.Name, id.UUID, u.Name, fmt.Sprint(id.Revision)))
 	if err != nil {
-		g.list.Errorf(CodePassword, g.place("users"), "", "the password of user %q cannot be hashed", u.Name)
+		g.list.Errorf(CodePassword, g.place(at), "give a passwordHash instead", "the password of user %q cannot be hashed", u.Name)
 	}
 	return hash
 }
@@ -239,6 +257,9 @@ func (g *generator) files(mounts bool) {
 	}
 	add := func(path, content, mode string) {
 		if content != "" {
+			if place, taken := g.own[path]; taken {
+				g.list.Warnf(CodeSamePath, place, "choose another path", "the machine's own file %s is overwritten by a generated one", path)
+			}
 			g.own[path] = diag.Range{}
 			files = append(files, pairs(pair("path", path), pair("content", content), pair("permissions", mode)))
 		}
@@ -279,6 +300,11 @@ func (g *generator) environment() string {
 	var b strings.Builder
 	for i, v := range g.m.Environment {
 		value := v.Value.Reveal()
+		if v.Name == "" || strings.ContainsFunc(v.Name, func(r rune) bool { return r <= ' ' || r == '=' || r == 0x7f }) {
+			g.list.Errorf(CodeEnvironment, g.place(fmt.Sprintf("environment[%d]", i)), "use letters, digits and underscores",
+				"%q cannot be the name of a variable", v.Name)
+			continue
+		}
 		if strings.ContainsRune(value, 0) || !utf8.ValidString(value) {
 			g.list.Errorf(CodeEnvironment, g.place(fmt.Sprintf("environment[%d]", i)), "put the value into a file",
 				"the value of variable %q is no text", v.Name)
@@ -298,47 +324,46 @@ func quoteValue(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(s) + `"`
 }
 
+// references complains of mounts and links of what the machine has not.
+func (g *generator) references() {
+	for i, mount := range g.m.Mounts {
+		if _, ok := resolve(g.m, mount); !ok {
+			what, name := "disk", mount.Disk
+			if name == "" {
+				what, name = "share", mount.Share
+			}
+			g.list.Errorf(CodeNoSuchDisk, g.place(fmt.Sprintf("mounts[%d]", i)), "name one of the machine's "+what+"s",
+				"there is no %s %q to mount at %s", what, name, mount.Path)
+		}
+	}
+	for i, link := range g.m.DeviceLinks {
+		if _, ok := findDisk(g.m, link.Disk); !ok {
+			g.list.Errorf(CodeNoSuchDisk, g.place(fmt.Sprintf("deviceLinks[%d]", i)), "name one of the machine's disks",
+				"there is no disk %q for the link %s", link.Disk, link.Path)
+		}
+	}
+}
+
 func (g *generator) mounts() {
 	var mounts []any
 	for i, mount := range g.m.Mounts {
-		device, kind, options := mount.Device, mount.Type, mount.Options
-		switch {
-		case mount.Disk != "":
-			d, ok := findDisk(g.m, mount.Disk)
-			if !ok {
-				g.list.Errorf(CodeNoSuchDisk, g.place(fmt.Sprintf("mounts[%d]", i)), "name one of the machine's disks",
-					"there is no disk %q to mount at %s", mount.Disk, mount.Path)
-				continue
-			}
-			device = deviceName(d, mount.Partition)
-		case mount.Share != "":
-			s, ok := findShare(g.m, mount.Share)
-			if !ok {
-				g.list.Errorf(CodeNoSuchDisk, g.place(fmt.Sprintf("mounts[%d]", i)), "name one of the machine's shares",
-					"there is no share %q to mount at %s", mount.Share, mount.Path)
-				continue
-			}
-			device, kind = s.Tag, s.Driver
-			if kind == "9p" || kind == "" {
-				kind, options = "9p", append([]string{"trans=virtio"}, options...)
-			}
-			if s.ReadOnly {
-				options = append(options, "ro")
-			}
+		x, ok := resolve(g.m, mount)
+		if !ok {
+			continue
 		}
-		if strings.ContainsAny(mount.Path, " \t") {
+		if strings.ContainsAny(mount.Path, " \t\r\n") {
 			g.list.Warnf(CodeMountPath, g.place(fmt.Sprintf("mounts[%d]", i)), "choose a path without blanks",
 				"cloud-init cannot mount at %q, because it writes the path into /etc/fstab as it is", mount.Path)
 		}
-		row := []any{device, mount.Path}
-		if kind != "" || len(options) > 0 {
-			if kind == "" {
-				kind = "auto"
-			}
-			row = append(row, kind)
+		row := []any{x.device, mount.Path}
+		if x.kind == "" && len(x.options) > 0 {
+			x.kind = "auto"
 		}
-		if len(options) > 0 {
-			row = append(row, strings.Join(options, ","))
+		if x.kind != "" {
+			row = append(row, x.kind)
+		}
+		if len(x.options) > 0 {
+			row = append(row, strings.Join(x.options, ","))
 		}
 		mounts = append(mounts, row)
 	}
