@@ -28,7 +28,10 @@ show() {
 	for word in "$@"; do
 		case $word in
 		*' '*) printf " '%s'" "$word" ;;
-		--*) printf ' \\\n    %s' "$word" ;;
+		--image | --volume | --memory | --accel | --kernel | --append | --cni-result | --state-dir | --fail-on)
+			[ "$1" = run ] && printf ' \\\n    '
+			printf ' %s' "$word"
+			;;
 		*) printf ' %s' "$word" ;;
 		esac
 	done
@@ -84,7 +87,7 @@ for m in /var/lib/docker /var/lib/postgresql /cephdata; do
 	findmnt -n -o TARGET,SOURCE,FSTYPE,SIZE "$m"
 done | indent
 title "network:"
-{ ip -br link; ip -br address; ip route; ip -6 route show default; resolvectl --no-pager status; } | grep . | indent
+{ ip -br link; ip -br address; ip route; ip -6 route show default; resolvectl --no-pager status | grep DNS; } | indent
 QUESTIONS
 echo "--- the guest"" says ---"; sh /run/questions 2>&1; echo "--- end"" of it ---"
 END
