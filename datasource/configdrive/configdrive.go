@@ -105,9 +105,16 @@ func metaData(m machine.Machine) (meta metadata.Object, instance string, l diag.
 	}
 	named, problems := meta.Overlay(m.MetaData)
 	l = append(l, problems...)
-	follow(meta, named, "uuid", "instance-id", m.Identity.InstanceID)
-	if host := m.Identity.FQDN(); host != "" || named["hostname"] || named["local-hostname"] {
-		follow(meta, named, "hostname", "local-hostname", host)
+	for _, p := range []struct{ nova, noCloud, value string }{
+		{"uuid", "instance-id", m.Identity.InstanceID}, {"hostname", "local-hostname", m.Identity.FQDN()}} {
+		if p.value == "" && !named[p.nova] && !named[p.noCloud] {
+			continue
+		}
+		if named[p.nova] && named[p.noCloud] && meta.Text(p.nova) != meta.Text(p.noCloud) {
+			l.Warnf(CodePair, m.Places.Find("metaData"), "give both the same value, or only one of them",
+				"the meta-data sets %s and %s to different values; the guest goes by %s", p.nova, p.noCloud, p.nova)
+		}
+		follow(meta, named, p.nova, p.noCloud, p.value)
 	}
 	instance = metadata.Instance(m, meta.Text("uuid"))
 	meta["uuid"], meta["instance-id"] = instance, instance
@@ -163,10 +170,10 @@ func injected(m machine.Machine, meta metadata.Object, l *diag.List) ([]seed.Fil
 		name := fmt.Sprintf("content/%04d", i)
 		rows = append(rows, map[string]any{"path": f.Path, "content_path": "/" + name})
 		out = append(out, seed.File{Path: "openstack/" + name, Content: f.Content})
-		if f.Mode != 0 && f.Mode.Bits() != 0o660 || f.Owner != "" || f.Append {
+		if f.Mode != 0 && f.Mode.Bits() != 0o660 || f.Owner != "" || f.Append || f.Defer {
 			at := fmt.Sprintf("files[%d]", i)
 			l.Add(diag.Diagnostic{Code: CodeInjected, Severity: diag.Warning, Range: m.Places.Find(at), Field: at,
-				Summary: "the guest writes this file as root with mode 0660, because the user-data is passed as it is",
+				Summary: "the guest writes this file whole, early and as root with mode 0660, because the user-data is passed as it is",
 				Remedy:  "set mode and owner in the script"})
 		}
 	}

@@ -30,10 +30,21 @@ func (o Object) Overlay(layers []machine.Layer) (named map[string]bool, l diag.L
 		if doc == nil {
 			continue
 		}
-		for _, key := range doc.Keys() {
-			v, err := value(doc.Get(key))
+		// Merging into nothing writes out aliases and merge keys, which JSON has not.
+		plain, err := cloudconfig.Merge(&yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}, doc.Root(), cloudconfig.AppendHow())
+		if err != nil {
+			l.Errorf(CodeValue, x.Origin.Whole, "", "meta-data cannot be read: %v", err)
+			continue
+		}
+		merged := cloudconfig.FromNode(plain)
+		for _, key := range merged.Keys() {
+			v, err := value(merged.Get(key))
 			if err != nil {
-				l.Errorf(CodeValue, doc.Range(doc.Get(key)), "", "meta-data key %q: %v", key, err)
+				at := x.Origin.Whole
+				if n := doc.Get(key); n != nil {
+					at = doc.Range(n)
+				}
+				l.Errorf(CodeValue, at, "write the value as text", "meta-data key %q: %v", key, err)
 				continue
 			}
 			o[key], named[key] = v, true
@@ -88,9 +99,6 @@ func (o Object) Encode() ([]byte, error) {
 
 // value turns a node into what encoding/json writes, read as PyYAML reads it.
 func value(n *yaml.Node) (any, error) {
-	for n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
 	switch cloudconfig.TypeOf(n) {
 	case cloudconfig.Null:
 		return nil, nil
@@ -105,7 +113,7 @@ func value(n *yaml.Node) (any, error) {
 		if err != nil || f-f != 0 {
 			return nil, fmt.Errorf("the number has no form in JSON; put it into quotes")
 		}
-		return f, nil
+		return float(f), nil
 	case cloudconfig.List:
 		out := make([]any, len(n.Content))
 		for i, c := range n.Content {
@@ -130,6 +138,19 @@ func value(n *yaml.Node) (any, error) {
 		return n.Value, nil
 	}
 	return nil, fmt.Errorf("the value has no form in JSON")
+}
+
+// float writes a number so that PyYAML too reads a number with a fraction: with a dot, also before an exponent.
+func float(f float64) json.Number {
+	text := strconv.FormatFloat(f, 'g', -1, 64)
+	mantissa, exponent, scientific := strings.Cut(text, "e")
+	if !strings.Contains(mantissa, ".") {
+		mantissa += ".0"
+	}
+	if scientific {
+		exponent = "e" + exponent
+	}
+	return json.Number(mantissa + exponent)
 }
 
 // Instance returns the instance id that a machine ends with: that of the meta-data, or its own, with the revision.

@@ -6,7 +6,7 @@ import "github.com/vmseed/vmseed/diag"
 const (
 	// CodeDown is for NICs that the guest shall leave down.
 	CodeDown diag.Code = 4060 + iota
-	// CodeMode is for a network document that the mode of network leaves out.
+	// CodeMode is for parts of the network that have no document to stand in.
 	CodeMode
 )
 
@@ -16,7 +16,8 @@ func Codes() []diag.Explanation {
 		{Code: CodeDown, Title: "NIC is left down",
 			Text: "No form of network document that cloud-init reads everywhere can say that an interface is configured but not brought up. The " +
 				"NIC is left out of the document, and a guest does not touch interfaces that no document names."},
-		{Code: CodeMode, Title: "network document is left out",
-			Text: "The machine asks for DHCP or for no network set-up at all, and also has a network document. The mode wins."},
+		{Code: CodeMode, Title: "network is left out",
+			Text: "The machine asks for DHCP or for no network set-up at all, and also has a network document, addresses or name servers; or it has name servers, " +
+				"and no NIC says how it gets an address. No network document is written that would hold them."},
 	}
 }

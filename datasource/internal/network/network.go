@@ -41,9 +41,9 @@ func Config(m machine.Machine) (c netconfig.Config, ok bool, l diag.List) {
 	n := m.Network
 	switch n.Mode {
 	case "dhcp":
-		return c, false, nil
+		return c, false, leftOut(m)
 	case "disabled":
-		return netconfig.Config{Disabled: true}, true, nil
+		return netconfig.Config{Disabled: true}, true, leftOut(m)
 	}
 	c.DNS = netconfig.DNS{Servers: n.DNS.Servers, Search: n.DNS.Search}
 	for i, nic := range n.NICs {
@@ -56,7 +56,28 @@ func Config(m machine.Machine) (c netconfig.Config, ok bool, l diag.List) {
 		link.Place = m.Places.Find(path(i))
 		c.Links = append(c.Links, link)
 	}
+	if !ok && hasDNS(n.DNS) {
+		l.Warnf(CodeMode, m.Places.Find("network.dns"), "say how a NIC gets its address, such as dhcp4: true",
+			"the name servers are left out, because no NIC says how it gets an address, so the guest's own fallback applies")
+	}
 	return c, ok, l
+}
+
+func hasDNS(d machine.DNS) bool { return len(d.Servers)+len(d.Search) > 0 }
+
+// leftOut says what the mode of network switches off.
+func leftOut(m machine.Machine) (l diag.List) {
+	for i, nic := range m.Network.NICs {
+		if stated(nic) {
+			l.Notef(CodeMode, m.Places.Find(path(i)), "remove one of the two",
+				"how NIC %q gets its address is left out, because the machine's network mode is %s", nic.Name, m.Network.Mode)
+		}
+	}
+	if hasDNS(m.Network.DNS) {
+		l.Notef(CodeMode, m.Places.Find("network.dns"), "remove one of the two",
+			"the name servers are left out, because the machine's network mode is %s", m.Network.Mode)
+	}
+	return l
 }
 
 func path(i int) string { return fmt.Sprintf("network.nics[%d]", i) }
@@ -64,7 +85,7 @@ func path(i int) string { return fmt.Sprintf("network.nics[%d]", i) }
 // stated reports whether the document says how the guest should use the NIC, beyond that it is there.
 func stated(n machine.NIC) bool {
 	return !n.Physical() || n.Rename != "" || n.DHCP4 || n.DHCP6 != "" || n.SLAAC || n.AcceptRA != nil || len(n.Addrs) > 0 ||
-		n.Gateway4.IsValid() || n.Gateway6.IsValid() || len(n.Routes) > 0 || len(n.DNS.Servers)+len(n.DNS.Search) > 0
+		n.Gateway4.IsValid() || n.Gateway6.IsValid() || len(n.Routes) > 0 || hasDNS(n.DNS)
 }
 
 func convert(n machine.NIC) netconfig.Link {

@@ -13,6 +13,7 @@ package userdata
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -80,7 +81,8 @@ func Vendor(m machine.Machine, o datasource.Options) (secret.Text, diag.List) {
 	return c.multipart(layers, nil, nil), c.list
 }
 
-// layers returns the author's documents that count, the replaced ones left out, and lints each.
+// layers returns the author's documents that count and lints each. Documents that another replaces are left out, and so
+// is all but the last one of raw user-data, which is said.
 func (c *composer) layers() []machine.Layer {
 	all := c.m.UserData.Layers
 	from := 0
@@ -88,6 +90,12 @@ func (c *composer) layers() []machine.Layer {
 		if x.Merge == machine.MergeReplace {
 			from = i
 		}
+	}
+	if last := len(all) - 1; c.m.UserData.Raw && from < last {
+		for i := from; i < last; i++ {
+			c.lostRaw(fmt.Sprintf("userData.layers[%d]", i))
+		}
+		from = last
 	}
 	for _, x := range all[from:] {
 		// A script may consist of the mark alone, so that what is expanded later decides its kind.
@@ -122,8 +130,13 @@ func isCloudConfig(x machine.Layer) bool {
 	return kind == cloudconfig.CloudConfig || x.Merge == machine.MergeVirtlet && (kind == cloudconfig.Unknown || kind == cloudconfig.Empty)
 }
 
+// isEmpty reports whether a layer says nothing.
+func isEmpty(x machine.Layer) bool {
+	return cloudconfig.Recognise([]byte(x.Data.Reveal())) == cloudconfig.Empty
+}
+
 func allCloudConfig(layers []machine.Layer) bool {
-	return !slices.ContainsFunc(layers, func(x machine.Layer) bool { return !isCloudConfig(x) })
+	return !slices.ContainsFunc(layers, func(x machine.Layer) bool { return !isCloudConfig(x) && !isEmpty(x) })
 }
 
 // scripts returns the machine's scripts as parts. They run in the order of their names.
@@ -150,22 +163,31 @@ func (c *composer) reportLost(fields machine.FieldSet, marked bool) {
 	}
 	for _, use := range machine.Lost(c.m, kept) {
 		if fields.Has(use.Field) {
-			c.list.Add(diag.Diagnostic{Code: CodeLostRaw, Severity: diag.Warning, Range: c.m.Places.Find(use.Path), Field: use.Path,
-				Summary: "the guest is not told, because the user-data is passed as it is", Remedy: "do the same in the user-data itself"})
+			c.lostRaw(use.Path)
 		}
 	}
 }
 
+func (c *composer) lostRaw(path string) {
+	c.list.Add(diag.Diagnostic{Code: CodeLostRaw, Severity: diag.Warning, Range: c.m.Places.Find(path), Field: path,
+		Summary: "the guest is not told, because the user-data is passed as it is", Remedy: "do the same in the user-data itself"})
+}
+
 // compose follows the rules of the package comment.
 func (c *composer) compose(layers []machine.Layer, generated cloudconfig.Mapping, scripts []mimepart.Part, own map[string]diag.Range) secret.Text {
+	alone := len(generated) == 0 && len(scripts) == 0
+	if !alone || len(layers) > 1 {
+		layers = slices.DeleteFunc(layers, isEmpty)
+	}
 	switch {
-	case len(layers) == 0 && len(generated) == 0 && len(scripts) == 0:
+	case len(layers) == 0 && alone:
 		return secret.New(nothing)
-	case len(layers) == 1 && len(generated) == 0 && len(scripts) == 0 && (c.m.UserData.Raw || !c.needsHeader(layers[0])) && !c.rewrites(layers[0]):
+	case len(layers) == 1 && (c.m.UserData.Raw || alone && !c.needsHeader(layers[0]) && !c.rewrites(layers[0])):
+		c.look(layers[0], own)
 		return layers[0].Data
 	case len(scripts) == 0 && allCloudConfig(layers):
 		return c.merge(layers, generated, own)
-	case c.o.NoMultipart || c.m.UserData.Raw:
+	case c.o.NoMultipart:
 		if len(layers) > 1 {
 			c.list.Errorf(CodeCompose, c.m.Places.Find("userData"), "let vmseed send a multipart message",
 				"%d documents of user-data of different kinds need a multipart message", len(layers))
@@ -174,16 +196,26 @@ func (c *composer) compose(layers []machine.Layer, generated cloudconfig.Mapping
 		return layers[0].Data
 	}
 	if len(generated) > 0 && len(layers) > 0 {
-		// A script for the mount mark is written for guests that may read no MIME.
-		severity := diag.Note
-		if c.m.UserData.MountScriptMark != "" {
-			severity = diag.Warning
-		}
-		c.list.Add(diag.Diagnostic{Code: CodeMultipart, Severity: severity, Range: layers[0].Origin.Whole,
-			Summary: "the user-data and what the definition adds to it are sent as a MIME multipart message",
-			Remedy:  "use --no-multipart for guests such as CirrOS that cannot read it"})
+		c.list.Notef(CodeMultipart, layers[0].Origin.Whole, "use --no-multipart for guests such as CirrOS that cannot read it",
+			"the user-data and what the definition adds to it are sent as a MIME multipart message")
+	}
+	for _, x := range layers {
+		c.look(x, own)
 	}
 	return c.multipart(layers, generated, scripts)
+}
+
+// look warns of what a cloud-config that is passed as it is means for the rest of the machine.
+func (c *composer) look(x machine.Layer, own map[string]diag.Range) {
+	if !isCloudConfig(x) {
+		return
+	}
+	if doc, _ := cloudconfig.Parse(x.Origin, []byte(x.Data.Reveal())); doc != nil {
+		if !c.m.UserData.Raw {
+			c.samePaths(doc, own)
+		}
+		c.checkLogin(doc.Root())
+	}
 }
 
 func (c *composer) needsHeader(x machine.Layer) bool {
@@ -198,6 +230,7 @@ func (c *composer) rewrites(x machine.Layer) bool {
 // merge makes one cloud-config of the layers and the generated keys.
 func (c *composer) merge(layers []machine.Layer, generated cloudconfig.Mapping, own map[string]diag.Range) secret.Text {
 	doc := &cloudconfig.Document{}
+	var parsed []*cloudconfig.Document
 	for _, x := range layers {
 		next, l := cloudconfig.Parse(x.Origin, []byte(x.Data.Reveal()))
 		c.list = append(c.list, l...)
@@ -212,14 +245,13 @@ func (c *composer) merge(layers []machine.Layer, generated cloudconfig.Mapping, 
 		}
 		c.list = append(c.list, merged...)
 		c.samePaths(next, own)
+		parsed = append(parsed, next)
 	}
 	add, err := cloudconfig.Value(generated)
 	if err != nil {
 		return c.broken(err)
 	}
-	root, err := join(doc, cloudconfig.FromNode(add), func(key string) {
-		c.list.Warnf(CodeUserWins, c.m.Places.Find(""), "remove one of the two", "the cloud-config sets %q, and so does the definition; the cloud-config wins", key)
-	})
+	root, err := c.join(doc, cloudconfig.FromNode(add), parsed)
 	if err != nil {
 		return c.broken(err)
 	}
@@ -244,22 +276,58 @@ func (c *composer) broken(err error) secret.Text {
 }
 
 // join adds generated keys to the author's document: lists are appended, mappings united, and the author's scalars win.
-// A list of the author's that is none is replaced, as Virtlet does. clash hears of every top-level scalar that both set.
-func join(user, generated *cloudconfig.Document, clash func(string)) (*yaml.Node, error) {
+// What the author has in the place of a list is replaced, as Virtlet does. Wherever one side is lost that is said, with
+// the place in the last of the author's documents that has the key.
+func (c *composer) join(user, generated *cloudconfig.Document, parsed []*cloudconfig.Document) (*yaml.Node, error) {
 	for _, key := range generated.Keys() {
-		have := user.Get(key)
-		if have != nil && have.Kind == yaml.ScalarNode && generated.Get(key).Kind == yaml.ScalarNode && have.Value != generated.Get(key).Value {
-			clash(key)
+		have, add := user.Get(key), generated.Get(key)
+		if have == nil {
+			continue
 		}
-		if have != nil && cloudconfig.TypeOf(generated.Get(key)) == cloudconfig.List && cloudconfig.TypeOf(have) != cloudconfig.List {
+		at := c.m.Places.Find("")
+		for _, doc := range parsed {
+			if n := doc.Get(key); n != nil {
+				at = doc.Range(n)
+			}
+		}
+		if cloudconfig.TypeOf(add) == cloudconfig.List && cloudconfig.TypeOf(have) != cloudconfig.List {
+			if cloudconfig.TypeOf(have) != cloudconfig.Null {
+				c.list.Warnf(cloudconfig.CodeClash, at, "make a list of it", "%q is no list, so what the definition puts there replaces it", key)
+			}
 			trimmed, err := user.Without(key)
 			if err != nil {
 				return nil, err
 			}
 			user = trimmed
+			continue
+		}
+		for _, path := range clashes(key, have, add) {
+			c.list.Warnf(CodeUserWins, at, "remove one of the two", "the cloud-config sets %q, and so does the definition; the cloud-config wins", path)
 		}
 	}
 	return cloudconfig.Merge(user.Root(), generated.Root(), cloudconfig.AppendHow())
+}
+
+// clashes lists the paths below two nodes at which the first wins over something else.
+func clashes(path string, have, add *yaml.Node) []string {
+	for have.Kind == yaml.AliasNode {
+		have = have.Alias
+	}
+	switch {
+	case have.Kind != add.Kind:
+		return []string{path}
+	case have.Kind == yaml.ScalarNode && (have.Value != add.Value || cloudconfig.TypeOf(have) != cloudconfig.TypeOf(add)):
+		return []string{path}
+	case have.Kind != yaml.MappingNode:
+		return nil
+	}
+	var out []string
+	for i := 0; i+1 < len(add.Content); i += 2 {
+		if n := field(have, add.Content[i].Value); n != nil {
+			out = append(out, clashes(path+"."+add.Content[i].Value, n, add.Content[i+1])...)
+		}
+	}
+	return out
 }
 
 // samePaths warns of files of the user's that generated ones overwrite.
@@ -269,13 +337,13 @@ func (c *composer) samePaths(doc *cloudconfig.Document, own map[string]diag.Rang
 		return
 	}
 	for _, f := range files.Content {
-		path := field(f, "path")
-		if path == nil {
+		file := field(f, "path")
+		if file == nil {
 			continue
 		}
-		if place, ok := own[path.Value]; ok {
-			d := diag.Diagnostic{Code: CodeSamePath, Severity: diag.Warning, Range: doc.Range(path),
-				Summary: fmt.Sprintf("write_files writes %s, and a generated file of the same path overwrites it", path.Value),
+		if place, ok := own[path.Clean(file.Value)]; ok {
+			d := diag.Diagnostic{Code: CodeSamePath, Severity: diag.Warning, Range: doc.Range(file),
+				Summary: fmt.Sprintf("write_files writes %s, and a generated file of the same path overwrites it", file.Value),
 				Remedy:  "remove one of the two"}
 			if !place.IsZero() {
 				d = d.With(place, "the generated file is asked for here")
@@ -292,6 +360,7 @@ func (c *composer) relink(root *yaml.Node) error {
 		return nil
 	}
 	for _, row := range mounts.Content {
+		// Merging has written aliases out, so a row belongs to this list alone.
 		if row.Kind != yaml.SequenceNode || len(row.Content) == 0 {
 			continue
 		}
@@ -316,7 +385,11 @@ func (c *composer) checkLogin(root *yaml.Node) {
 	if users == nil || users.Kind != yaml.SequenceNode || len(c.m.SSH.AuthorizedKeys) == 0 {
 		return
 	}
-	if !slices.ContainsFunc(users.Content, func(u *yaml.Node) bool { return u.Value == "default" }) {
+	named := func(u *yaml.Node) bool {
+		name := field(u, "name")
+		return u.Value == "default" || name != nil && name.Value == "default"
+	}
+	if !slices.ContainsFunc(users.Content, named) {
 		c.list.Warnf(CodeNoLogin, c.m.Places.Find("ssh.authorizedKeys"), "add default to the list of users",
 			"the user-data creates users without the default one, so nobody can log in with these SSH keys")
 	}
