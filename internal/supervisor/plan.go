@@ -58,6 +58,8 @@ type Plan struct {
 	Silence time.Duration `json:"silence,omitempty"`
 	// Fresh are files that are removed before each start, because their contents belong to one run.
 	Fresh []string `json:"fresh,omitempty"`
+	// StopGrace is how long the definition lets the guest take to shut down; 0 means that it does not say.
+	StopGrace time.Duration `json:"stopGrace,omitempty"`
 }
 
 // Attempt is one way to start QEMU.

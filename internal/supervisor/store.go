@@ -153,16 +153,22 @@ func sweepDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if pid, ok := strings.CutPrefix(e.Name(), makingMark); ok && !runs(pid) {
-			return removeDir(dir)
-		}
-	}
 	state, err := loadState(dir)
 	if err != nil {
 		return err
 	}
 	var errs []error
+	for _, e := range entries {
+		pid, ok := strings.CutPrefix(e.Name(), makingMark)
+		switch {
+		case !ok || runs(pid):
+		case state.Status.Alive():
+			// Its maker died after the start: the VM is complete, and may run.
+			errs = append(errs, remove(filepath.Join(dir, e.Name())))
+		default:
+			return removeDir(dir)
+		}
+	}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".sock") && !state.Status.Alive() {
 			held, busy, err := lock(filepath.Join(dir, lockFile))

@@ -28,6 +28,11 @@ func TestSweep(t *testing.T) {
 	touch(t, filepath.Join(root, "ns_vm", "plan.json"))
 	touch(t, filepath.Join(root, "ns_vm", ".vmseed-tmp-"+nobody+"-0"))
 	touch(t, filepath.Join(root, "ns_vm", "qmp.sock"))
+	touch(t, filepath.Join(root, "ns_started", "plan.json"))
+	touch(t, filepath.Join(root, "ns_started", ".making-"+nobody))
+	if err := os.WriteFile(filepath.Join(root, "ns_started", "state.json"), []byte(`{"status": "running"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	making, keep, discard, err := supervisor.Create(root, "ns", "making")
 	if err != nil {
 		t.Fatal(err)
@@ -38,12 +43,13 @@ func TestSweep(t *testing.T) {
 	for path, want := range map[string]bool{
 		"ns_crashed": false, ".removed-" + nobody + "-ns_gone": false, "ns_vm/.vmseed-tmp-" + nobody + "-0": false,
 		"ns_vm/qmp.sock": false, "ns_vm/plan.json": true, "ns_making": true,
+		"ns_started/plan.json": true, "ns_started/.making-" + nobody: false,
 	} {
 		if _, err := os.Stat(filepath.Join(root, path)); (err == nil) != want {
 			t.Errorf("after the sweep %s: %v, want it there: %v", path, err, want)
 		}
 	}
-	if dirs, err := supervisor.List(root); err != nil || len(dirs) != 1 || filepath.Base(dirs[0]) != "ns_vm" {
+	if dirs, err := supervisor.List(root); err != nil || len(dirs) != 2 || filepath.Base(dirs[1]) != "ns_vm" {
 		t.Errorf("list %v, %v", dirs, err)
 	}
 	if _, _, _, err := supervisor.Create(root, "ns", "vm"); !errors.Is(err, supervisor.ErrExists) {
