@@ -131,7 +131,8 @@ func images(vm hypervisor.VM) (map[string]imageInfo, error) {
 		}
 		info, err := inspect(v.Path)
 		if err != nil {
-			return nil, &hypervisor.EnvironmentError{What: fmt.Sprintf("the contents of disk %q cannot be read", d.Name), Err: err}
+			return nil, &hypervisor.EnvironmentError{What: fmt.Sprintf("the contents of disk %q cannot be read", d.Name), Err: err,
+				Remedy: fmt.Sprintf("name them with --volume %s=PATH", d.Name)}
 		}
 		out[v.Path] = info
 	}
