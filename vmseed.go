@@ -96,6 +96,9 @@ func (e *Engine) Render(m machine.Machine, o RenderOptions) (seed.Seed, diag.Lis
 			Summary: fmt.Sprintf("the data source %s cannot tell the guest this", ds.Name()),
 			Remedy:  "choose another data source, or do it in the user-data"})
 	}
+	if o.Guest == "" {
+		o.Guest = m.Guest.Release
+	}
 	s, problems := ds.Render(m, o.Options)
 	l = append(l, problems...)
 	s.Volumes = append(s.Volumes, media(m)...)

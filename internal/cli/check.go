@@ -104,16 +104,20 @@ func (a *app) convert() *cobra.Command {
 			if i < 0 {
 				return usagef("--to takes %s, not %q", strings.Join(names(writers), ", "), to)
 			}
-			inputs, err := a.read(&in, args)
-			if err != nil {
-				return err
+			for _, name := range []string{"cni-result", "no-multipart"} {
+				if cmd.Flags().Changed(name) {
+					return usagef("--%s is about the seed, which convert does not write", name)
+				}
 			}
-			machines, l := a.engine.Load(cmd.Context(), inputs, vmseed.LoadOptions{})
-			if machines, err = pick(machines, in.name); err != nil {
-				return err
+			machines, l, err := a.machines(cmd.Context(), &in, args)
+			if err != nil {
+				return errors.Join(err, a.report(l, false))
 			}
 			var out []string
 			for _, m := range machines {
+				if in.dataSource != "" {
+					m.DataSource = in.dataSource
+				}
 				text, problems := writers[i].Write(m)
 				l = append(l, problems...)
 				out = append(out, string(text))

@@ -75,6 +75,8 @@ func silent(status int) error { return &exitError{status, nil} }
 func Main(args []string, std Streams) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// A second interrupt ends the program at once, whatever it is cleaning up.
+	context.AfterFunc(ctx, stop)
 	a := &app{Streams: std, engine: newEngine()}
 	root := a.root()
 	if strings.TrimSuffix(filepath.Base(args[0]), ".exe") == "cloud-localds" {
@@ -131,7 +133,7 @@ func statusOf(err error) int {
 		return exitDone
 	case errors.As(err, &e):
 		return e.status
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EISDIR):
 		return exitUsage
 	case errors.As(err, &pathError), errors.Is(err, syscall.ENOSPC), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS),
 		errors.Is(err, context.Canceled):
@@ -152,8 +154,13 @@ func (a *app) root() *cobra.Command {
 		Use: "vmseed", Short: "Tell a VM who it is at its first boot", Long: long,
 		SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Args:              cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("there is no command %q; see vmseed --help", args[0])
+			}
+			return cmd.Help()
+		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; see %s --help", err, cmd.CommandPath())

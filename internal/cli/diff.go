@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -41,8 +42,9 @@ Exit status: 0 the guest reads the same, 1 something differs, 2 or more trouble.
 				}
 				pair[i] = seeds[0]
 			}
-			if a.compare(pair[0], pair[1]) {
-				return nil
+			text, same := compare(pair[0], pair[1])
+			if _, err := io.WriteString(a.Out, text); err != nil || same {
+				return err
 			}
 			return silent(1)
 		},
@@ -59,12 +61,13 @@ func atLeastUsage(err error) error {
 	return err
 }
 
-// compare prints the differences and reports whether there are none.
-func (a *app) compare(before, after seed.Seed) bool {
-	same := true
+// compare describes the differences and reports whether there are none.
+func compare(before, after seed.Seed) (text string, same bool) {
+	same = true
+	var b strings.Builder
 	say := func(format string, args ...any) {
 		same = false
-		fmt.Fprintf(a.Out, format+"\n", args...)
+		fmt.Fprintf(&b, format+"\n", args...)
 	}
 	old, now := files(before), files(after)
 	for _, path := range keys(old, now) {
@@ -78,7 +81,7 @@ func (a *app) compare(before, after seed.Seed) bool {
 		case was != is:
 			say("changed  %s", path)
 			for _, line := range lineDiff(was, is) {
-				fmt.Fprintln(a.Out, "    "+line)
+				fmt.Fprintln(&b, "    "+line)
 			}
 		}
 	}
@@ -89,14 +92,18 @@ func (a *app) compare(before, after seed.Seed) bool {
 	case first != second:
 		say("first boot runs again: the instance id changes from %s to %s", first, second)
 	case !same:
-		fmt.Fprintf(a.Out, "first boot does not run again: the instance id stays %s; --instance-revision makes it run\n", first)
+		fmt.Fprintf(&b, "first boot does not run again: the instance id stays %s; --instance-revision makes it run\n", first)
 	}
-	return same
+	return b.String(), same
 }
 
+// files are the contents of a seed's volumes by path; a prepared image counts by its name.
 func files(s seed.Seed) map[string]string {
 	out := map[string]string{}
 	for _, v := range s.Volumes {
+		if v.Path != "" {
+			out[v.Name] = "prepared image " + v.Path + "\n"
+		}
 		for _, f := range v.Files {
 			path := f.Path
 			if v.Name != "" {
@@ -121,18 +128,21 @@ func keys(maps ...map[string]string) []string {
 
 // instanceID reads the instance id out of a seed's meta-data, as the guest will.
 func instanceID(s seed.Seed) string {
-	for path, key := range map[string]string{"meta-data": "instance-id", "openstack/latest/meta_data.json": "uuid"} {
-		text, ok := files(s)[path]
-		if !ok {
-			continue
-		}
-		var meta map[string]any
-		if json.Unmarshal([]byte(text), &meta) != nil && yaml.Unmarshal([]byte(text), &meta) != nil {
-			return ""
-		}
-		return fmt.Sprint(meta[key])
+	path, key := "meta-data", "instance-id"
+	if s.DataSource == "configdrive" {
+		path, key = "openstack/latest/meta_data.json", "uuid"
 	}
-	return s.Identity.InstanceID
+	text, ok := files(s)[path]
+	if !ok {
+		return s.Identity.InstanceID
+	}
+	var meta map[string]any
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	if decoder.Decode(&meta) != nil && yaml.Unmarshal([]byte(text), &meta) != nil || meta[key] == nil {
+		return s.Identity.InstanceID
+	}
+	return fmt.Sprint(meta[key])
 }
 
 // lineDiff shows removed and added lines by their longest common subsequence. Texts that are large or binary are only

@@ -126,8 +126,14 @@ func stateFinding() finding {
 	if err == nil {
 		err = os.MkdirAll(root, 0o700)
 	}
+	if err == nil {
+		var probe string
+		if probe, err = os.MkdirTemp(root, ".doctor-"); err == nil {
+			err = os.Remove(probe)
+		}
+	}
 	if err != nil {
-		return finding{what: fmt.Sprintf("the directory of VMs cannot be made: %v", err), remedy: "!set XDG_STATE_HOME, or use --state-dir"}
+		return finding{what: fmt.Sprintf("the directory of VMs cannot be written: %v", err), remedy: "!set XDG_STATE_HOME, or use --state-dir"}
 	}
 	return finding{ok: true, what: "VMs are kept below " + root}
 }

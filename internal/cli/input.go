@@ -107,8 +107,8 @@ func (a *app) readFile(file string) ([]byte, error) {
 	return data, err
 }
 
-// load reads, picks and places the machines of the command line.
-func (a *app) load(ctx context.Context, in *inputFlags, args []string) ([]machine.Machine, diag.List, error) {
+// machines reads and picks the machines of the command line. With errors in the list there are none.
+func (a *app) machines(ctx context.Context, in *inputFlags, args []string) ([]machine.Machine, diag.List, error) {
 	if in.kubeconfig != "" || in.kubeContext != "" {
 		return nil, nil, usagef("vmseed itself does not speak to clusters, vmseed-kube does; give the Secrets and ConfigMaps as files")
 	}
@@ -116,24 +116,35 @@ func (a *app) load(ctx context.Context, in *inputFlags, args []string) ([]machin
 	if err != nil {
 		return nil, nil, err
 	}
-	facts, l, err := a.facts(in)
-	if err != nil {
-		return nil, nil, err
-	}
-	machines, problems := a.engine.Load(ctx, inputs, vmseed.LoadOptions{Options: frontend.Options{
+	machines, l := a.engine.Load(ctx, inputs, vmseed.LoadOptions{Options: frontend.Options{
 		Hostname: in.hostname, DSMode: in.dsmode, FeatureGates: in.featureGates}})
-	l = append(l, problems...)
 	if l.HasErrors() {
 		return nil, l, nil
 	}
 	if machines, err = pick(machines, in.name); err != nil {
 		return nil, l, err
 	}
+	for i := range machines {
+		machines[i].Identity.Revision += in.revision
+	}
+	return machines, l, nil
+}
+
+// load reads, picks and places the machines of the command line.
+func (a *app) load(ctx context.Context, in *inputFlags, args []string) ([]machine.Machine, diag.List, error) {
+	machines, l, err := a.machines(ctx, in, args)
+	if err != nil {
+		return nil, l, err
+	}
+	facts, problems, err := a.facts(in)
+	l = append(l, problems...)
+	if err != nil || l.HasErrors() {
+		return nil, l, err
+	}
 	if in.cniResult != "" && len(machines) > 1 {
 		return nil, l, usagef("--cni-result is for one machine, the input has %d; pick one with --name", len(machines))
 	}
 	for i := range machines {
-		machines[i].Identity.Revision += in.revision
 		if in.adjust != nil {
 			in.adjust(&machines[i], &l)
 		}

@@ -23,12 +23,13 @@ type progress struct {
 	name     string
 	start    time.Time
 	open     bool // a line without its end is on the terminal
+	ending   string
 	lastLine string
 }
 
 func (a *app) progress(name string) *progress {
 	f, ok := a.Err.(*os.File)
-	return &progress{out: a.Err, live: ok && term.IsTerminal(int(f.Fd())), name: name, start: time.Now()}
+	return &progress{out: a.Err, live: ok && term.IsTerminal(int(f.Fd())), name: name, start: time.Now(), ending: "\n"}
 }
 
 // phase begins a phase and ends the one before.
@@ -39,20 +40,17 @@ func (p *progress) phase(name, detail string) {
 	}
 	p.lastLine = line
 	since := time.Since(p.start).Round(100 * time.Millisecond)
-	if p.open {
-		fmt.Fprintln(p.out)
-	}
+	p.end()
 	fmt.Fprintf(p.out, "%7s  %s", since, line)
-	p.open = p.live
-	if !p.live {
-		fmt.Fprintln(p.out)
+	if p.open = p.live; !p.live {
+		fmt.Fprint(p.out, p.ending)
 	}
 }
 
 // end ends the line of the phase that runs.
 func (p *progress) end() {
 	if p.open {
-		fmt.Fprintln(p.out)
+		fmt.Fprint(p.out, p.ending)
 		p.open = false
 	}
 }
@@ -83,62 +81,96 @@ func (p *progress) event(e supervisor.Event) {
 }
 
 // follow shows a VM's first boot, and ends as the flags say: on the guest's word, on the VM's end, or at once.
-func (a *app) follow(ctx context.Context, c *supervisor.Client, f *runFlags, failOn report.FailOn) error {
-	p := a.progress(c.Dir[strings.LastIndexByte(c.Dir, os.PathSeparator)+1:])
-	defer p.end()
-	cleanup := func() error {
-		if f.options.Detach {
-			return nil
-		}
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
-		defer cancel()
-		var err error
-		if f.remove {
-			err = c.Remove(end)
-		} else if err = c.Stop(end, 30*time.Second); errors.Is(err, supervisor.ErrNotRunning) {
-			err = nil
-		}
-		return err
-	}
+func (a *app) follow(ctx context.Context, c *supervisor.Client, p *progress, f *runFlags, failOn report.FailOn) error {
 	if f.options.Console {
-		go func() { _ = a.attach(ctx, c) }()
+		defer a.consoleBeside(ctx, c, p)()
 	}
 	if f.options.Detach && !f.wait {
 		return a.sayRunning(ctx, c, p)
 	}
-	limited, cancel := ctx, context.CancelFunc(func() {})
+	timeout := time.Duration(0)
 	if f.wait {
-		limited, cancel = context.WithTimeout(ctx, f.timeout)
+		timeout = f.timeout
+	}
+	var failed error
+	last, err := awaitFirstBoot(ctx, c, p, timeout)
+	if err == nil {
+		failed = a.verdict(p, last, failOn)
+	}
+	if f.options.Detach {
+		if err != nil {
+			return err
+		}
+		return errors.Join(failed, a.sayRunning(ctx, c, p))
+	}
+	if err == nil && !f.wait {
+		if err = c.Wait(ctx); ctx.Err() != nil {
+			err = interrupted()
+		}
+	}
+	return errors.Join(hostTrouble(err), failed, finish(ctx, c, f.remove))
+}
+
+// awaitFirstBoot waits for the guest's final word on its first boot, at most timeout unless that is 0.
+func awaitFirstBoot(ctx context.Context, c *supervisor.Client, p *progress, timeout time.Duration) (report.Event, error) {
+	limited, cancel := context.WithCancel(ctx)
+	if timeout > 0 {
+		limited, cancel = context.WithTimeout(ctx, timeout)
 	}
 	defer cancel()
 	last, err := c.WaitFirstBoot(limited, p.event)
-	if err == nil && !f.wait {
-		a.verdict(p, last, failOn)
-		p.end()
-		if waitErr := c.Wait(ctx); waitErr != nil && ctx.Err() == nil {
-			return errors.Join(hostTrouble(waitErr), cleanup())
-		}
-	}
 	switch {
+	case err == nil:
+		return last, nil
 	case ctx.Err() != nil:
-		return errors.Join(&exitError{exitEnvironment, errors.New("interrupted")}, cleanup())
+		return last, interrupted()
 	case errors.Is(err, context.DeadlineExceeded):
-		return errors.Join(&exitError{exitGuest, fmt.Errorf("the guest did not report within %s; its console is in vmseed logs", f.timeout)}, cleanup())
+		return last, &exitError{exitGuest, fmt.Errorf("the guest did not report within %s; its console is in vmseed logs", timeout)}
 	case errors.Is(err, supervisor.ErrEnded):
-		return errors.Join(&exitError{exitGuest, err}, cleanup())
-	case err != nil:
-		return errors.Join(hostTrouble(err), cleanup())
+		return last, &exitError{exitGuest, err}
 	}
-	var failed error
-	if f.wait {
-		failed = a.verdict(p, last, failOn)
-	} else if ok, _ := report.Judge(last, failOn); !ok {
-		failed = silent(exitGuest)
+	return last, hostTrouble(err)
+}
+
+func interrupted() error { return &exitError{exitEnvironment, errors.New("interrupted")} }
+
+// finish ends a VM that was not detached, also when the user has interrupted the command.
+func finish(ctx context.Context, c *supervisor.Client, remove bool) error {
+	grace := 30 * time.Second
+	if plan, err := c.Plan(); err == nil && plan.StopGrace > 0 {
+		grace = plan.StopGrace
 	}
-	if f.options.Detach {
-		return errors.Join(failed, a.sayRunning(ctx, c, p))
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace+time.Minute)
+	defer cancel()
+	if remove {
+		return c.Remove(end)
 	}
-	return errors.Join(failed, cleanup())
+	if err := c.Stop(end, grace); !errors.Is(err, supervisor.ErrNotRunning) {
+		return err
+	}
+	return nil
+}
+
+// consoleBeside connects the terminal to the console until the returned function is called, which gives the terminal
+// back.
+func (a *app) consoleBeside(ctx context.Context, c *supervisor.Client, p *progress) (stop func()) {
+	p.end()
+	p.live, p.ending = false, "\r\n" // the terminal is raw meanwhile
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- a.attach(ctx, c) }()
+	return func() {
+		select {
+		case err := <-done:
+			if err != nil {
+				p.phase("console", err.Error())
+			}
+		default:
+			cancel()
+			<-done
+		}
+		cancel()
+	}
 }
 
 // verdict shows what the guest said at the end of its first boot, and returns an error when that is a failure.

@@ -83,10 +83,10 @@ func names[P interface{ Name() string }](plugins []P) []string {
 }
 
 // write delivers the seeds to PATH. When one fails, those before it are taken back.
-func (a *app) write(ctx context.Context, seeds []seed.Seed, output, format string) error {
+func (a *app) write(ctx context.Context, seeds []seed.Seed, output, format string) (err error) {
 	slash := strings.HasSuffix(output, "/")
-	info, err := os.Stat(output)
-	isDir := err == nil && info.IsDir()
+	info, statErr := os.Stat(output)
+	isDir := statErr == nil && info.IsDir()
 	if format == "" {
 		format = "iso"
 		if slash || isDir {
@@ -104,15 +104,15 @@ func (a *app) write(ctx context.Context, seeds []seed.Seed, output, format strin
 		return usagef("a directory does not fit on standard output; choose --format iso or vfat")
 	case output == "-":
 		target = delivery.Target{Writer: a.Out}
-	case err == nil && !isDir && !info.Mode().IsRegular():
+	case statErr == nil && !isDir && !info.Mode().IsRegular():
 		// A pipe or device is written through; it must not be replaced by a file.
 		f, err := os.OpenFile(output, os.O_WRONLY, 0)
 		if err != nil {
 			return err
 		}
-		defer f.Close()
+		defer func() { err = errors.Join(err, f.Close()) }()
 		target = delivery.Target{Writer: f}
-	case len(seeds) > 1 && err == nil && !isDir:
+	case len(seeds) > 1 && statErr == nil && !isDir:
 		return usagef("%s is a file, and the input has %d machines; name a directory, or pick one machine with --name", output, len(seeds))
 	}
 	var done []delivery.Receipt
@@ -122,7 +122,7 @@ func (a *app) write(ctx context.Context, seeds []seed.Seed, output, format strin
 			for _, r := range done {
 				err = errors.Join(err, a.remove(ctx, format, r))
 			}
-			if ctx.Err() != nil || isInputError(err) {
+			if ctx.Err() == nil && isInputError(err) {
 				return &exitError{exitInput, err}
 			}
 			return &exitError{exitEnvironment, err}

@@ -89,6 +89,14 @@ func (a *app) runMachine(ctx context.Context, f *runFlags, args []string) error 
 	if !slices.Contains([]string{"auto", "iso", "vfat"}, f.delivery) {
 		return usagef("--delivery takes auto, iso or vfat, not %q", f.delivery)
 	}
+	switch {
+	case f.timeout <= 0:
+		return usagef("--timeout takes a time such as 15m, not %s", f.timeout)
+	case f.options.Console && f.options.Detach:
+		return usagef("--console and --detach exclude each other; use vmseed console afterwards")
+	case f.seed != "" && f.userData+f.metaData+f.networkConfig+f.vendorData != "":
+		return usagef("--seed attaches a prepared seed, so --user-data and the like would reach nobody")
+	}
 	if f.remove && f.options.Detach {
 		return usagef("--rm and --detach exclude each other; remove the VM with vmseed rm")
 	}
@@ -106,11 +114,13 @@ func (a *app) runMachine(ctx context.Context, f *runFlags, args []string) error 
 	if f.dryRun {
 		return a.plan(ctx, f, m, l, root)
 	}
-	client, err := a.launch(ctx, f, m, l, root)
+	p := a.progress(m.Namespace + "/" + m.Name)
+	defer p.end()
+	client, err := a.launch(ctx, f, m, l, root, p)
 	if err != nil {
 		return err
 	}
-	return a.follow(ctx, client, f, failOn)
+	return a.follow(ctx, client, p, f, failOn)
 }
 
 // runInput loads the one machine that is run, with the flags' changes made before it is placed.
@@ -148,7 +158,9 @@ func (a *app) runInput(ctx context.Context, f *runFlags, args []string) (machine
 	}
 	if f.seed != "" && len(args)+len(f.files) == 0 {
 		m := machine.Machine{Name: strings.TrimSuffix(filepath.Base(f.seed), filepath.Ext(f.seed)), Namespace: "default"}
-		if f.name != "" {
+		if namespace, name, ok := strings.Cut(f.name, "/"); ok {
+			m.Namespace, m.Name = namespace, name
+		} else if f.name != "" {
 			m.Name = f.name
 		}
 		var l diag.List
@@ -195,8 +207,13 @@ func (a *app) vm(ctx context.Context, f *runFlags, m machine.Machine, l *diag.Li
 			return vm, err
 		}
 		s, err := a.engine.Open(path)
-		if err != nil {
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			return vm, usagef("--seed: %w", err)
+		case err != nil:
 			return vm, &exitError{exitInput, err}
+		case s.DataSource == "" || s.Volumes[0].Label == "":
+			return vm, &exitError{exitInput, fmt.Errorf("--seed: %s is no image of a seed: %w", f.seed, delivery.ErrNotSeed)}
 		}
 		vm.Attachments = []seed.Attachment{{Kind: seed.Drive, Path: path, Label: s.Volumes[0].Label}}
 		return vm, nil
@@ -215,6 +232,9 @@ func (a *app) vm(ctx context.Context, f *runFlags, m machine.Machine, l *diag.Li
 	}
 	receipt, err := a.engine.Deliver(ctx, s, format, delivery.Target{Path: filepath.Join(dir, "seed."+format)})
 	vm.Attachments = receipt.Attachments
+	if err != nil && ctx.Err() == nil && isInputError(err) {
+		err = &exitError{exitInput, err}
+	}
 	return vm, err
 }
 
@@ -237,8 +257,9 @@ func vendorDataOff(m machine.Machine) diag.List {
 	return l
 }
 
-// volumes resolves the contents of the machine's disks that flags name.
+// volumes resolves the contents of the machine's disks and the directories of its shares that flags name.
 func volumes(f *runFlags, m machine.Machine, vm *hypervisor.VM, l *diag.List) error {
+	vm.Machine.Shares = slices.Clone(m.Shares)
 	var have []string
 	for _, d := range m.Disks {
 		have = append(have, d.Name)
@@ -255,12 +276,19 @@ func volumes(f *runFlags, m machine.Machine, vm *hypervisor.VM, l *diag.List) er
 		if !ok || name == "" || path == "" {
 			return usagef("--volume takes NAME=PATH, not %q", v)
 		}
-		if !slices.Contains(have, name) {
-			return usagef("--volume: the machine has no disk %q; it has %s", name, strings.Join(have, ", "))
-		}
 		path, err := filepath.Abs(path)
 		if err != nil {
 			return err
+		}
+		if i := slices.IndexFunc(m.Shares, func(s machine.Share) bool { return s.Name == name }); i >= 0 {
+			vm.Machine.Shares[i].HostPath = path
+			continue
+		}
+		if !slices.Contains(have, name) {
+			for _, s := range m.Shares {
+				have = append(have, s.Name)
+			}
+			return usagef("--volume: the machine has no disk or share %q; it has %s", name, strings.Join(have, ", "))
 		}
 		vm.Volumes[name] = hypervisor.Volume{Path: path}
 		if err := partitioned(m, name, path, l); err != nil {
@@ -270,10 +298,47 @@ func volumes(f *runFlags, m machine.Machine, vm *hypervisor.VM, l *diag.List) er
 	return nil
 }
 
-// left is the machine that remains for the hypervisor to build: where flags name the contents of a disk, it does not
-// matter that the document has them elsewhere, and what vmseed makes in the VM's directory goes away with the VM.
+// unshared complains of shares whose directory is not on this host.
+func unshared(m machine.Machine) (l diag.List) {
+	for i, s := range m.Shares {
+		if info, err := os.Stat(s.HostPath); err == nil && info.IsDir() {
+			continue
+		}
+		at, what := fmt.Sprintf("shares[%d]", i), s.HostPath+" is no directory on this host"
+		if s.HostPath == "" {
+			what = "no directory of this host is named for it"
+		}
+		l.Add(diag.Diagnostic{Code: CodeNoShare, Severity: diag.Error, Range: m.Places.Find(at), Field: at,
+			Summary: fmt.Sprintf("share %q: %s", s.Name, what), Remedy: fmt.Sprintf("give one with --volume %s=DIRECTORY", s.Name)})
+	}
+	return l
+}
+
+// checkVM says what of a VM cannot be as asked.
+func (a *app) checkVM(vm hypervisor.VM) diag.List {
+	h, l := a.engine.Hypervisors[0], unshared(vm.Machine)
+	if c, ok := h.(hypervisor.Checker); ok && !l.HasErrors() {
+		l = append(l, c.Check(vm)...)
+	}
+	if l.HasErrors() {
+		return l
+	}
+	if m := vm.Machine; m.RestartPolicy == "Always" || m.RestartPolicy == "OnFailure" {
+		l.Notef(CodeRestart, m.Places.Find("restartPolicy"), "", "vmseed run boots the machine once and does not start it again when it has ended")
+	}
+	return append(l, a.engine.CheckHardware(h, left(vm))...)
+}
+
+// left is the machine that remains for the hypervisor to build. Where flags name the contents of a disk, it does not
+// matter that the document has them elsewhere; what vmseed makes in the VM's directory goes away with the VM; and the
+// rest is for the command itself: whether the machine runs, how long it may take to stop, and how messages call it.
 func left(vm hypervisor.VM) machine.Machine {
 	m := vm.Machine
+	m.Running, m.RestartPolicy, m.StopGrace, m.Guest.OS, m.Guest.Release = nil, "", 0, "", ""
+	m.Shares = slices.Clone(m.Shares)
+	for i := range m.Shares {
+		m.Shares[i].Name = ""
+	}
 	m.Disks = slices.Clone(m.Disks)
 	for i, d := range m.Disks {
 		v, given := vm.Volumes[d.Name]
@@ -323,20 +388,15 @@ func (a *app) plan(ctx context.Context, f *runFlags, m machine.Machine, l diag.L
 	if err != nil || l.HasErrors() {
 		return errors.Join(err, a.failed(l, false))
 	}
-	h := a.engine.Hypervisors[0]
-	l = append(l, a.engine.CheckHardware(h, left(vm))...)
 	final := filepath.Join(root, supervisor.DirName(m.Namespace, m.Name))
 	vm.StateDir = final
 	for i, x := range vm.Attachments {
 		vm.Attachments[i].Path = strings.Replace(x.Path, dir, final, 1)
 	}
-	if c, ok := h.(hypervisor.Checker); ok {
-		l = append(l, c.Check(vm)...)
-	}
-	if err := a.failed(l, false); err != nil {
+	if err := a.failed(append(l, a.checkVM(vm)...), false); err != nil {
 		return err
 	}
-	args, err := h.(hypervisor.Planner).Plan(ctx, vm)
+	args, err := a.engine.Hypervisors[0].(hypervisor.Planner).Plan(ctx, vm)
 	if err != nil {
 		return hostTrouble(err)
 	}
@@ -356,8 +416,11 @@ func shellWord(s string) string {
 }
 
 // launch makes the VM's directory, its seed and disks, and starts it.
-func (a *app) launch(ctx context.Context, f *runFlags, m machine.Machine, l diag.List, root string) (*supervisor.Client, error) {
+func (a *app) launch(ctx context.Context, f *runFlags, m machine.Machine, l diag.List, root string, p *progress) (*supervisor.Client, error) {
 	if f.replace {
+		if err := a.rehearse(ctx, f, m, l); err != nil {
+			return nil, err
+		}
 		if old, err := supervisor.Open(filepath.Join(root, supervisor.DirName(m.Namespace, m.Name))); err == nil {
 			if err := old.Remove(ctx); err != nil {
 				return nil, &exitError{exitEnvironment, err}
@@ -372,19 +435,14 @@ func (a *app) launch(ctx context.Context, f *runFlags, m machine.Machine, l diag
 		return nil, &exitError{exitEnvironment, err}
 	}
 	vm, err := a.vm(ctx, f, m, &l, dir)
-	h := a.engine.Hypervisors[0]
 	if err == nil && !l.HasErrors() {
-		if c, ok := h.(hypervisor.Checker); ok {
-			l = append(l, c.Check(vm)...)
-		}
-		l = append(l, a.engine.CheckHardware(h, left(vm))...)
+		l = append(l, a.checkVM(vm)...)
 	}
 	if failed := a.failed(l, false); err != nil || failed != nil {
 		return nil, errors.Join(hostTrouble(err), failed, discard())
 	}
-	p := a.progress(m.Namespace + "/" + m.Name)
 	p.phase("seed", fmt.Sprintf("%s, %d attached", describeSeed(f, m), len(vm.Attachments)))
-	handle, err := h.Start(ctx, vm)
+	handle, err := a.engine.Hypervisors[0].Start(ctx, vm)
 	if err != nil {
 		return nil, errors.Join(hostTrouble(err), discard())
 	}
@@ -392,6 +450,24 @@ func (a *app) launch(ctx context.Context, f *runFlags, m machine.Machine, l diag
 		return nil, &exitError{exitEnvironment, err}
 	}
 	return handle.(interface{ Client() *supervisor.Client }).Client(), nil
+}
+
+// rehearse does all that can go wrong with a definition in a directory of its own, so that an old VM is not removed for
+// one that cannot take its place.
+func (a *app) rehearse(ctx context.Context, f *runFlags, m machine.Machine, l diag.List) error {
+	dir, err := os.MkdirTemp("", "vmseed-plan-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	vm, err := a.vm(ctx, f, m, &l, dir)
+	if err == nil && !l.HasErrors() {
+		l = append(l, a.checkVM(vm)...)
+	}
+	if err != nil || l.HasErrors() {
+		return errors.Join(hostTrouble(err), a.failed(l, false))
+	}
+	return nil
 }
 
 func describeSeed(f *runFlags, m machine.Machine) string {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"unicode/utf8"
@@ -40,13 +41,15 @@ rendered from definitions. The output holds the seed's secrets.`,
 			if asJSON {
 				return a.showJSON(seeds)
 			}
+			var text strings.Builder
 			for i, s := range seeds {
 				if i > 0 {
-					fmt.Fprintln(a.Out)
+					fmt.Fprintln(&text)
 				}
-				a.showText(s)
+				showText(&text, s)
 			}
-			return nil
+			_, err = io.WriteString(a.Out, text.String())
+			return err
 		},
 	}
 	in.register(cmd)
@@ -74,9 +77,9 @@ func (a *app) open(ctx context.Context, in *inputFlags, args []string) ([]seed.S
 	return a.seeds(ctx, in, args)
 }
 
-func (a *app) showText(s seed.Seed) {
+func showText(w io.Writer, s seed.Seed) {
 	if s.Machine.Name != "" {
-		fmt.Fprintf(a.Out, "# machine %s/%s\n", s.Machine.Namespace, s.Machine.Name)
+		fmt.Fprintf(w, "# machine %s/%s\n", s.Machine.Namespace, s.Machine.Name)
 	}
 	for _, v := range s.Volumes {
 		head := "# volume"
@@ -86,20 +89,20 @@ func (a *app) showText(s seed.Seed) {
 		if v.Name == "" && s.DataSource != "" {
 			head += ", for the data source " + s.DataSource
 		}
-		fmt.Fprintln(a.Out, head)
+		fmt.Fprintln(w, head)
 		if v.Path != "" {
-			fmt.Fprintf(a.Out, "# prepared image %s\n", v.Path)
+			fmt.Fprintf(w, "# prepared image %s\n", v.Path)
 		}
 		for _, f := range v.Files {
 			text := f.Content.Reveal()
-			fmt.Fprintf(a.Out, "\n## %s (%d bytes)\n", f.Path, len(text))
+			fmt.Fprintf(w, "\n## %s (%d bytes)\n", f.Path, len(text))
 			if !printable(text) {
-				fmt.Fprintln(a.Out, "(binary)")
+				fmt.Fprintln(w, "(binary)")
 				continue
 			}
-			fmt.Fprint(a.Out, text)
+			fmt.Fprint(w, text)
 			if text != "" && !strings.HasSuffix(text, "\n") {
-				fmt.Fprintln(a.Out)
+				fmt.Fprintln(w)
 			}
 		}
 	}

@@ -64,6 +64,14 @@ func (f sshFlags) options(ctx context.Context, c *supervisor.Client) ([][2]strin
 	return out, nil
 }
 
+// sshValue quotes the value of an option as ssh_config(5) wants it.
+func sshValue(s string) string {
+	if strings.ContainsAny(s, " \t") {
+		return `"` + s + `"`
+	}
+	return s
+}
+
 // exec runs a program of OpenSSH with the VM's options, and ends with its status.
 func (a *app) exec(ctx context.Context, program string, options [][2]string, args []string) error {
 	path, err := exec.LookPath(program)
@@ -72,7 +80,7 @@ func (a *app) exec(ctx context.Context, program string, options [][2]string, arg
 	}
 	var all []string
 	for _, o := range options {
-		all = append(all, "-o", o[0]+"="+o[1])
+		all = append(all, "-o", o[0]+"="+sshValue(o[1]))
 	}
 	cmd := exec.CommandContext(ctx, path, append(all, args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.In, a.Out, a.Err
@@ -91,7 +99,11 @@ func (a *app) ssh() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.exec(ctx, "ssh", o, append([]string{"vmseed"}, args...))
+		line := []string{"vmseed"}
+		if len(args) > 0 {
+			line = append(append(line, "--"), args...)
+		}
+		return a.exec(ctx, "ssh", o, line)
 	})
 	f.register(cmd)
 	return cmd
@@ -108,15 +120,13 @@ func (a *app) sshConfig() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(a.Out, "Host %s\n", plan.Name)
+		var b strings.Builder
+		fmt.Fprintf(&b, "Host %s\n", plan.Name)
 		for _, x := range o {
-			value := x[1]
-			if strings.ContainsAny(value, " \t") {
-				value = `"` + value + `"`
-			}
-			fmt.Fprintf(a.Out, "    %s %s\n", x[0], value)
+			fmt.Fprintf(&b, "    %s %s\n", x[0], sshValue(x[1]))
 		}
-		return nil
+		_, err = io.WriteString(a.Out, b.String())
+		return err
 	})
 	f.register(cmd)
 	return cmd
@@ -132,7 +142,7 @@ func (a *app) cp() *cobra.Command {
 			name := ""
 			for i, arg := range args {
 				vm, path, remote := strings.Cut(arg, ":")
-				if !remote || strings.ContainsRune(vm, '/') && strings.Count(vm, "/") > 1 || strings.HasPrefix(vm, ".") || vm == "" {
+				if !remote || vm == "" || vm[0] == '.' || vm[0] == '/' || strings.Count(vm, "/") > 1 {
 					continue
 				}
 				if name != "" && name != vm {
@@ -151,7 +161,7 @@ func (a *app) cp() *cobra.Command {
 			if err != nil {
 				return hostTrouble(err)
 			}
-			return hostTrouble(a.exec(cmd.Context(), "scp", o, append([]string{"-r"}, args...)))
+			return hostTrouble(a.exec(cmd.Context(), "scp", o, append([]string{"-r", "--"}, args...)))
 		}}
 	f.register(cmd)
 	a.stateDirFlag(cmd)

@@ -41,6 +41,10 @@ func (a *app) onVM(use, short string, run func(ctx context.Context, c *superviso
 			if len(args) == 0 {
 				return usagef("%s needs the NAME of a VM; see vmseed list", cmd.Name())
 			}
+			// Only a usage with more than NAME takes more than one.
+			if len(args) > 1 && cmd.Use == cmd.Name()+" NAME" {
+				return usagef("%s takes one VM, not %s as well", cmd.Name(), strings.Join(args[1:], " "))
+			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -208,14 +212,31 @@ func (a *app) stop() *cobra.Command {
 	var force bool
 	var grace time.Duration
 	cmd := a.onVM("stop NAME", "Shut a VM down", func(ctx context.Context, c *supervisor.Client, _ []string) error {
-		if force {
-			grace = 0
+		switch {
+		case force:
+			return c.Stop(ctx, 0)
+		case grace < 0:
+			return usagef("--grace takes a time such as 90s, not %s", grace)
+		case grace == 0:
+			var err error
+			if grace, err = stopGrace(c); err != nil {
+				return err
+			}
 		}
 		return c.Stop(ctx, grace)
 	})
 	cmd.Flags().BoolVar(&force, "force", false, "cut it off at once")
-	cmd.Flags().DurationVar(&grace, "grace", 2*time.Minute, "how long the guest may take before it is cut off")
+	cmd.Flags().DurationVar(&grace, "grace", 0, "how long the guest may take before it is cut off (default what the definition says, else 2m)")
 	return cmd
+}
+
+// stopGrace is how long a guest may take to shut down: what its definition says, else two minutes.
+func stopGrace(c *supervisor.Client) (time.Duration, error) {
+	plan, err := c.Plan()
+	if plan.StopGrace > 0 {
+		return plan.StopGrace, err
+	}
+	return 2 * time.Minute, err
 }
 
 func (a *app) restart() *cobra.Command {
@@ -224,7 +245,11 @@ func (a *app) restart() *cobra.Command {
 		if force {
 			return c.Reset(ctx)
 		}
-		if err := c.Stop(ctx, 2*time.Minute); err != nil && !errors.Is(err, supervisor.ErrNotRunning) {
+		grace, err := stopGrace(c)
+		if err != nil {
+			return err
+		}
+		if err := c.Stop(ctx, grace); err != nil && !errors.Is(err, supervisor.ErrNotRunning) {
 			return err
 		}
 		return c.Start(ctx, true)
@@ -259,22 +284,27 @@ func (a *app) logs() *cobra.Command {
 		if qemu {
 			return a.copyFile(filepath.Join(c.Dir, supervisor.QEMULog))
 		}
+		var conn io.ReadWriteCloser
+		if followed {
+			// Connected before the log is read, so that nothing is missed between the two.
+			var err error
+			if conn, err = c.Console(ctx); err != nil && !errors.Is(err, supervisor.ErrNotRunning) {
+				return err
+			}
+		}
+		if conn != nil {
+			defer conn.Close()
+			defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+		}
 		for _, name := range []string{supervisor.SerialLog + ".1", supervisor.SerialLog} {
 			if err := a.copyFile(filepath.Join(c.Dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return err
 			}
 		}
-		if !followed {
+		if conn == nil {
 			return nil
 		}
-		conn, err := c.Console(ctx)
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
-		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-		defer stop()
-		_, err = io.Copy(a.Out, conn)
+		_, err := io.Copy(a.Out, conn)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -303,13 +333,14 @@ func (a *app) waitFor() *cobra.Command {
 		if err != nil {
 			return usagef("--fail-on: %w", err)
 		}
-		limited, cancel := context.WithTimeout(ctx, timeout)
-		defer cancel()
+		if timeout <= 0 {
+			return usagef("--timeout takes a time such as 15m, not %s", timeout)
+		}
 		p := a.progress("")
 		defer p.end()
-		last, err := c.WaitFirstBoot(limited, p.event)
+		last, err := awaitFirstBoot(ctx, c, p, timeout)
 		if err != nil {
-			return &exitError{exitGuest, err}
+			return err
 		}
 		return a.verdict(p, last, threshold)
 	})
