@@ -12,8 +12,6 @@ import (
 const (
 	// CodeIPv6 is for a NIC with IPv6 on a network that has none.
 	CodeIPv6 diag.Code = 6200 + iota
-	// CodeStaticDHCP is for a NIC with addresses of its own on a network that knows DHCP only.
-	CodeStaticDHCP
 	// CodeNoAddress is for a NIC whose addresses leave none for the gateway.
 	CodeNoAddress
 )
@@ -24,9 +22,6 @@ func Codes() []diag.Explanation {
 		{Code: CodeIPv6, Title: "the network has no IPv6",
 			Text: "The network inside vmseed carries IPv4 only. The guest still configures its IPv6 addresses, but nothing " +
 				"answers. `--net user` gives the guest a network with IPv6 (fd00:ec2::/64, by router advertisement)."},
-		{Code: CodeStaticDHCP, Title: "static addresses on a DHCP network",
-			Text: "`--net user` hands out one address by DHCP in 169.254.0.0/16 and routes no other. A guest with a static " +
-				"IPv4 address has no network there. Use `--net stack`, which takes its subnet from the definition."},
 		{Code: CodeNoAddress, Title: "no address left for the gateway",
 			Text: "The network inside vmseed needs an address for its gateway: the one that the definition names as gateway or " +
 				"next hop, else the first of the subnet that is not the guest's. This subnet has none. Name a gateway."},
@@ -34,7 +29,8 @@ func Codes() []diag.Explanation {
 }
 
 // Configure derives the network of a NIC from its definition: the subnet and gateway of its first static IPv4 address,
-// else a private subnet of its own. index is the NIC's number among those of the machine, field its data path.
+// else a private subnet of its own. index is the NIC's number among those of the machine, at its place in the user's
+// files.
 func Configure(n machine.NIC, dns machine.DNS, index int, at diag.Range) (Config, diag.List) {
 	var l diag.List
 	c := Config{MAC: n.MAC, MTU: n.MTU, Search: append(append([]string(nil), n.DNS.Search...), dns.Search...)}
