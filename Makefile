@@ -19,6 +19,7 @@ E2E_TIMEOUT ?= 60m
 
 # Every fuzz target, as directory:function. internal/archtest holds it complete.
 FUZZ = \
+	./datasource/internal/userdata:FuzzUserData \
 	./format/cloudconfig:FuzzMerge \
 	./format/cloudconfig:FuzzParse \
 	./format/cloudconfig:FuzzRecognise \

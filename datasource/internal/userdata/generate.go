@@ -128,10 +128,7 @@ func (g *generator) system() {
 // something is said about it or keys are meant for it.
 func (g *generator) accounts() {
 	var groups []any
-	for i, grp := range g.m.Groups {
-		if grp.GID != nil {
-			g.lost(fmt.Sprintf("groups[%d]", i), "a group id", "create the group in runcmd")
-		}
+	for _, grp := range g.m.Groups {
 		if len(grp.Members) == 0 {
 			groups = append(groups, grp.Name)
 		} else {

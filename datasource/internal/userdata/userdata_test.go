@@ -1,0 +1,231 @@
+package userdata
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vmseed/vmseed/datasource"
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/secret"
+)
+
+var update = flag.Bool("update", false, "rewrite the expectations below testdata")
+
+// layer is a document of the author's in a file of its own.
+func layer(text string, merge machine.Merge) machine.Layer {
+	return machine.Layer{Data: secret.New(text), Merge: merge, Origin: diag.Origin{Whole: diag.At("user-data", 1, 1)}}
+}
+
+func plain(texts ...string) machine.UserData {
+	var u machine.UserData
+	for _, t := range texts {
+		u.Layers = append(u.Layers, layer(t, machine.MergeParts))
+	}
+	return u
+}
+
+func placed(t testing.TB, m machine.Machine) machine.Machine {
+	t.Helper()
+	if m.Name == "" {
+		m.Name = "vm"
+	}
+	m, l := machine.Place(m, machine.Facts{})
+	if l.HasErrors() {
+		t.Fatal(l)
+	}
+	return m
+}
+
+func of[T any](v T) *T { return &v }
+
+const (
+	script = "#!/bin/sh\necho user\n"
+	config = "#cloud-config\n# the author's comment\nruncmd: [[echo, user]]\nfinal_message: yes\n"
+)
+
+func file(path, content string) machine.File {
+	return machine.File{Path: path, Content: secret.New(content), Mode: 0o600}
+}
+
+// equipped is a machine with one disk on each bus, a share and a link.
+func equipped() machine.Machine {
+	return machine.Machine{
+		Disks:  []machine.Disk{{Name: "virtio", Bus: "virtio"}, {Name: "scsi", Bus: "scsi"}, {Name: "sata", Bus: "sata"}, {Name: "usb", Bus: "usb"}},
+		Shares: []machine.Share{{Name: "home", ReadOnly: true}, {Name: "fast", Driver: "virtiofs"}},
+		Mounts: []machine.Mount{
+			{Disk: "virtio", Path: "/virtio"}, {Disk: "scsi", Partition: 2, Path: "/scsi", Type: "ext4", Options: []string{"noatime"}},
+			{Disk: "sata", Partition: 1, Path: "/a b"}, {Disk: "usb", Path: "/usb", Options: []string{"ro"}},
+			{Share: "home", Path: "/home", Options: []string{"msize=65536"}}, {Share: "fast", Path: "/fast"},
+			{Device: "LABEL=data", Path: "/data", Type: "xfs"},
+		},
+		DeviceLinks: []machine.DeviceLink{{Path: "/dev/it's", Disk: "virtio"}},
+	}
+}
+
+type example struct {
+	name    string
+	m       machine.Machine
+	options datasource.Options
+}
+
+// examples has one machine for each rule of the package comment and for each group of generated keys.
+func examples() []example {
+	generated := []machine.File{file("/generated", "g\x00\xff")}
+	marked := equipped()
+	marked.UserData = plain("#!/bin/sh\n@mark@\n")
+	marked.UserData.MountScriptMark = "@mark@"
+	bare := marked
+	bare.UserData.Layers = plain("@mark@").Layers
+	nothing := machine.Machine{UserData: bare.UserData}
+	relinked := equipped()
+	relinked.UserData = plain("#cloud-config\nmounts:\n- [\"/dev/it's\", /mine]\n- [\"/dev/it's1\", /other]\n")
+	withScripts := equipped()
+	withScripts.UserData.MountScripts = true
+	raw := machine.UserData{Raw: true, Layers: plain(config, "#cloud-config\n{a: 1}\n").Layers}
+	return []example{
+		{"nothing", machine.Machine{}, datasource.Options{}},
+		{"verbatim", machine.Machine{UserData: plain(config)}, datasource.Options{}},
+		{"verbatim script", machine.Machine{UserData: plain(script)}, datasource.Options{}},
+		{"structural merge", machine.Machine{Files: generated, RunCmd: []machine.Command{{Shell: "echo generated"}}, UserData: plain(config)}, datasource.Options{}},
+		{"two layers", machine.Machine{UserData: plain(config, "#cloud-config\nruncmd: [other]\nlocale: C\n")}, datasource.Options{}},
+		{"Virtlet layers", machine.Machine{UserData: machine.UserData{Layers: []machine.Layer{
+			layer("runcmd: [a]\nlocale: C\ngone: 1\n", machine.MergeVirtlet), layer("runcmd: [b]\nlocale: D\ngone: null\n", machine.MergeVirtlet)}}}, datasource.Options{}},
+		{"replaced layer", machine.Machine{UserData: machine.UserData{Layers: []machine.Layer{
+			layer(config, machine.MergeParts), layer("#cloud-config\nlocale: D\n", machine.MergeReplace)}}}, datasource.Options{}},
+		{"multipart", machine.Machine{Files: generated, UserData: plain(script)}, datasource.Options{}},
+		{"multipart with scripts", machine.Machine{UserData: plain(config),
+			Scripts: []machine.Script{{Name: "b.sh", Content: secret.New(script)}, {Name: "a.sh", Content: secret.New(script), Frequency: "boot"}}}, datasource.Options{}},
+		{"no multipart", machine.Machine{Files: generated, UserData: plain(script)}, datasource.Options{NoMultipart: true}},
+		{"no multipart, cloud-config", machine.Machine{Files: generated, UserData: plain(config),
+			Scripts: []machine.Script{{Name: "a.sh", Content: secret.New(script)}}}, datasource.Options{NoMultipart: true}},
+		{"no multipart, empty user-data", machine.Machine{Files: generated, UserData: plain("")}, datasource.Options{NoMultipart: true}},
+		{"no multipart, two scripts", machine.Machine{UserData: plain(script, script)}, datasource.Options{NoMultipart: true}},
+		{"raw", machine.Machine{Files: generated, Environment: []machine.Variable{{Name: "A", Value: secret.New("b")}}, UserData: raw}, datasource.Options{}},
+		{"mark", marked, datasource.Options{}},
+		{"bare mark", bare, datasource.Options{}},
+		{"mark for nothing", nothing, datasource.Options{}},
+		{"relinked", relinked, datasource.Options{}},
+		{"mounts and links", withScripts, datasource.Options{}},
+		{"missing disks", machine.Machine{Mounts: []machine.Mount{{Disk: "a", Path: "/a"}, {Share: "b", Path: "/b"}},
+			DeviceLinks: []machine.DeviceLink{{Path: "/dev/c", Disk: "c"}}}, datasource.Options{}},
+		{"same path", machine.Machine{Files: []machine.File{file("/etc/x", "g"), file("/etc/cloud/environment", "g")},
+			Environment: []machine.Variable{{Name: "A", Value: secret.New("b c")}},
+			UserData:    plain("#cloud-config\nwrite_files: [{path: /etc/./x, content: u}, {path: /other}]\n")}, datasource.Options{}},
+		{"user wins", machine.Machine{Guest: machine.Guest{Timezone: "Asia/Tokyo"}, NTP: machine.NTP{Enabled: of(true), Pools: []string{"p"}},
+			RunCmd: []machine.Command{{Shell: "x"}}, UserData: plain("#cloud-config\ntimezone: Europe/Rome\nntp: {enabled: no}\nruncmd: text\n")}, datasource.Options{}},
+		{"no login", machine.Machine{SSH: machine.SSH{AuthorizedKeys: []string{"ssh-ed25519 AAAA k"}}, UserData: plain("#cloud-config\nusers: [{name: u}]\n")}, datasource.Options{}},
+		{"login", machine.Machine{SSH: machine.SSH{AuthorizedKeys: []string{"ssh-ed25519 AAAA k"}}, UserData: plain("#cloud-config\nusers: [{name: default}]\n")}, datasource.Options{}},
+		{"users", users(), datasource.Options{}},
+		{"default user", machine.Machine{Users: []machine.User{{Default: true, PasswordHash: secret.New("$6$salt$hash"), ExpirePassword: true}}}, datasource.Options{}},
+		{"default user, other hash", machine.Machine{Users: []machine.User{{Default: true, Name: "admin", PasswordHash: secret.New("!"), ExpirePassword: true}}}, datasource.Options{}},
+		{"default user, expiry alone", machine.Machine{Users: []machine.User{{Default: true, ExpirePassword: true}}}, datasource.Options{}},
+		{"system", system(), datasource.Options{}},
+		{"bad environment", machine.Machine{Environment: []machine.Variable{{Name: "A", Value: secret.New("\x00")}, {Name: "B", Value: secret.New("\xff")},
+			{Name: "C\nD", Value: secret.New("")}, {Name: "", Value: secret.New("")}, {Name: "E", Value: secret.New("a\nb\"$`\\'")}}}, datasource.Options{}},
+		{"Ignition", machine.Machine{UserData: plain(`{"ignition": {"version": "3.4.0"}}`)}, datasource.Options{}},
+		{"broken", machine.Machine{Files: generated, UserData: plain("#cloud-config\na: [\n")}, datasource.Options{}},
+	}
+}
+
+func users() machine.Machine {
+	return machine.Machine{
+		SSH:    machine.SSH{AuthorizedKeys: []string{"ssh-ed25519 AAAA k"}},
+		Groups: []machine.Group{{Name: "plain"}, {Name: "filled", Members: []string{"ann"}}, {Name: "numbered", GID: of(7)}},
+		Users: []machine.User{
+			{Name: "ann", Password: secret.New("sesame"), UID: of(0), Groups: []string{"filled"}, Sudo: []string{"ALL=(ALL) ALL"}, ExpirePassword: true},
+			{Name: "ben", PasswordHash: secret.New("$y$j9T$salt$hash"), LockPassword: of(true), SSHAuthorizedKeys: []string{"ssh-ed25519 BBBB b"}},
+		},
+	}
+}
+
+func system() machine.Machine {
+	return machine.Machine{
+		Guest: machine.Guest{Timezone: "UTC", Locale: "no"}, Keyboard: machine.Keyboard{Layout: "no"},
+		NTP: machine.NTP{Enabled: of(false)}, Packages: machine.Packages{Update: true, Install: []string{"1.10", "yes"}},
+		CACerts: []secret.Text{secret.New("-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n")},
+		SSH: machine.SSH{DeleteHostKeys: of(false), PasswordAuth: of(false), DisableRoot: of(true), HostKeys: []machine.HostKey{
+			{Type: "ed25519", Private: secret.New("private\nkey\n"), Public: "public", Certificate: "certificate"}}},
+		BootCmd:    []machine.Command{{Args: []string{"echo", "$HOME", ""}}},
+		PhoneHome:  machine.PhoneHome{URL: "http://h/$INSTANCE_ID", Tries: of(0)},
+		PowerState: machine.PowerState{Mode: "poweroff", Delay: 61 * time.Second, Timeout: 90 * time.Second, Message: "0", Condition: "true"},
+		Files:      []machine.File{{Path: "/a", Content: secret.New("")}, {Path: "/b", Content: secret.New("x"), Mode: machine.NoAccess, Owner: "u:g", Append: true, Defer: true}},
+	}
+}
+
+// TestUser compares user-data and diagnostics of each example with testdata.
+func TestUser(t *testing.T) {
+	for _, x := range examples() {
+		t.Run(x.name, func(t *testing.T) {
+			text, l := User(placed(t, x.m), x.options)
+			var b strings.Builder
+			for _, d := range l.Sorted() {
+				fmt.Fprintln(&b, d.Error())
+			}
+			got := b.String() + "----\n" + text.Reveal()
+			golden := filepath.Join("testdata", strings.NewReplacer(" ", "-", ",", "").Replace(x.name)+".txt")
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestSalt holds the salt to what it may depend on: a password that changes must not change it.
+func TestSalt(t *testing.T) {
+	hash := func(change func(*machine.Machine)) string {
+		m := machine.Machine{Name: "vm", Users: []machine.User{{Name: "u", Password: secret.New("one")}}}
+		change(&m)
+		g := generator{m: placed(t, m), list: &diag.List{}}
+		return g.hash(g.m.Users[0], "users[0]")
+	}
+	salt := func(hash string) string { return strings.Split(hash, "$")[2] }
+	base := hash(func(*machine.Machine) {})
+	if again := hash(func(*machine.Machine) {}); again != base {
+		t.Errorf("%s and %s: the same password of the same user", base, again)
+	}
+	if other := hash(func(m *machine.Machine) { m.Users[0].Password = secret.New("two") }); salt(other) != salt(base) || other == base {
+		t.Errorf("%s and %s: want one salt and two hashes", base, other)
+	}
+	for name, change := range map[string]func(*machine.Machine){
+		"user": func(m *machine.Machine) { m.Users[0].Name = "v" }, "machine": func(m *machine.Machine) { m.Name = "w" },
+		"namespace": func(m *machine.Machine) { m.Namespace = "n" }, "revision": func(m *machine.Machine) { m.Identity.Revision = 1 },
+	} {
+		if salt(hash(change)) == salt(base) {
+			t.Errorf("another %s has the same salt", name)
+		}
+	}
+}
+
+// TestVendor puts the reporter's part behind the author's.
+func TestVendor(t *testing.T) {
+	if text, l := Vendor(machine.Machine{}, datasource.Options{}); !text.IsZero() || len(l) > 0 {
+		t.Errorf("vendor-data %q, %v", text.Reveal(), l)
+	}
+	own, extra := layer(config, machine.MergeParts), layer(script, machine.MergeParts)
+	one, _ := Vendor(machine.Machine{VendorData: []machine.Layer{own}}, datasource.Options{})
+	if one.Reveal() != config {
+		t.Errorf("one layer became %q", one.Reveal())
+	}
+	both, _ := Vendor(machine.Machine{VendorData: []machine.Layer{own}}, datasource.Options{Extra: []machine.Layer{extra}})
+	first, second := strings.Index(both.Reveal(), "the author's comment"), strings.Index(both.Reveal(), "echo user\n\n--")
+	if first < 0 || second < first {
+		t.Errorf("want the author's part, then the extra one:\n%s", both.Reveal())
+	}
+}
