@@ -81,7 +81,7 @@ demo: build tools guest
 unit: check-go
 	@$(SUMMARY) step unit gofmt bash -c 'out=$$(gofmt -l .); echo -n "$$out"; [ -z "$$out" ]'
 	@$(SUMMARY) step unit vet go vet -tags conformance,e2e ./...
-	@$(SUMMARY) step unit vet-bench bash -c 'cd bench && go vet ./...'
+	@$(SUMMARY) step unit bench bash -c 'cd bench && go vet ./... && go test ./...'
 	@$(SUMMARY) test unit -count=1 -shuffle=on ./...
 
 # The command builds everywhere, and what a user without QEMU needs also with its
