@@ -69,10 +69,10 @@ func FuzzUserData(f *testing.F) {
 		o := datasource.Options{NoMultipart: flags&8 != 0}
 		text, l := User(m, o)
 		again, l2 := User(m, o)
-		if text.Reveal() != again.Reveal() || l.Error() != l2.Error() {
+		if text.Reveal() != again.Reveal() || everything(l) != everything(l2) {
 			t.Fatalf("two renders differ:\n%q %v\n%q %v", text.Reveal(), l, again.Reveal(), l2)
 		}
-		if strings.Contains(l.Error(), secretContent) {
+		if strings.Contains(everything(l), secretContent) {
 			t.Fatalf("a message holds a secret: %v", l)
 		}
 		if l.HasErrors() {
@@ -89,6 +89,15 @@ func FuzzUserData(f *testing.F) {
 			t.Fatalf("the generated file is not in the user-data, or is %q:\n%q", got, text.Reveal())
 		}
 	})
+}
+
+// everything is the text of all diagnostics, notes too.
+func everything(l diag.List) string {
+	var b strings.Builder
+	for _, d := range l {
+		b.WriteString(d.Error() + "\n")
+	}
+	return b.String()
 }
 
 func said(l diag.List, code diag.Code, field string) bool {
