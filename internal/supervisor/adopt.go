@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 )
+
+// errKept means that a VM which runs could not be taken over; the next supervisor tries again.
+var errKept = errors.New("the VM runs, but cannot be taken over")
 
 // adopt takes over a running QEMU, whose processes are given where the system tells. QEMU is then no child of this
 // process, so its end shows in its monitor's.
@@ -21,7 +23,7 @@ func (s *supervisor) adopt(pids []int) (<-chan error, error) {
 		if len(pids) == 0 {
 			return nil, errNotRunning
 		}
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errKept, err)
 	}
 	s.update(func(st *State) {
 		st.Supervisor = os.Getpid()
@@ -34,7 +36,7 @@ func (s *supervisor) adopt(pids []int) (<-chan error, error) {
 	}
 	m := s.qemu()
 	if err := m.Execute(ctx, "query-status", nil, &status); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errKept, err)
 	}
 	for i, a := range s.plan.Attempts {
 		if a.Accel == s.state.Accel {
@@ -44,7 +46,7 @@ func (s *supervisor) adopt(pids []int) (<-chan error, error) {
 	switch status.Status {
 	case "prelaunch", "inmigrate":
 		if err := s.resume(ctx); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", errKept, err)
 		}
 	case "running":
 		s.status(Running, "")
@@ -59,7 +61,7 @@ func (s *supervisor) adopt(pids []int) (<-chan error, error) {
 		select {
 		case <-m.Done():
 			// The process ends a moment after its monitor.
-			ended <- waitGone(s.ctx, func() []int { return processesIn(s.dir, s.plan.Program) })
+			ended <- waitGone(s.ctx, s.processes)
 		case <-s.ctx.Done():
 			if !s.plan.Detached {
 				ended <- nil
@@ -71,12 +73,12 @@ func (s *supervisor) adopt(pids []int) (<-chan error, error) {
 
 // waitGone waits until there are no processes of a kind any more.
 func waitGone(ctx context.Context, find func() []int) error {
-	deadline := time.Now().Add(quitTime)
+	ctx, cancel := context.WithTimeout(ctx, quitTime)
+	defer cancel()
 	for pause := firstPause; len(find()) > 0; pause = min(2*pause, longPause) {
-		if time.Now().After(deadline) || ctx.Err() != nil {
-			return nil
+		if err := sleep(ctx, pause); err != nil {
+			return fmt.Errorf("QEMU does not end: %w", err)
 		}
-		time.Sleep(pause)
 	}
 	return nil
 }

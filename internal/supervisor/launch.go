@@ -45,8 +45,10 @@ func (s *supervisor) launch() (<-chan error, error) {
 		*st = State{Status: Starting, Started: &now, Supervisor: os.Getpid(), SSHPort: port}
 	})
 	s.journal.add(Event{Status: Starting})
-	if err := s.startNetworks(); err != nil {
-		return nil, err
+	if len(s.links) == 0 {
+		if err := s.startNetworks(s.plan.SSH.Port == 0); err != nil {
+			return nil, err
+		}
 	}
 	return s.launchFrom(0)
 }
@@ -172,7 +174,8 @@ func (s *supervisor) connect(ctx context.Context, gone <-chan struct{}) error {
 	s.monitor = monitor
 	s.mutex.Unlock()
 	if len(s.links) == 0 {
-		if err := s.startNetworks(); err != nil {
+		// A VM that runs is not given up for a port.
+		if err := s.startNetworks(true); err != nil {
 			return err
 		}
 	}
@@ -208,8 +211,9 @@ func (s *supervisor) connectGuest() {
 	s.working.Go(s.rotateLogs)
 }
 
-// startNetworks makes the networks of the NICs and the forward to the guest's SSH server.
-func (s *supervisor) startNetworks() error {
+// startNetworks makes the networks of the NICs and the forward to the guest's SSH server, on another port than planned
+// when that is taken and anyPort allows it.
+func (s *supervisor) startNetworks(anyPort bool) error {
 	for _, n := range s.plan.NICs {
 		network, err := vmnet.New(n.Network, s.log)
 		if err != nil {
@@ -226,7 +230,7 @@ func (s *supervisor) startNetworks() error {
 		port = s.state.SSHPort
 	}
 	l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
-	if err != nil && ssh.Port == 0 && port != 0 {
+	if err != nil && anyPort && port != 0 {
 		s.note("port %d of this host is taken by another program; the guest's SSH server gets another", port)
 		l, err = net.Listen("tcp4", "127.0.0.1:0")
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync"
 	"time"
 
@@ -154,6 +155,9 @@ func (s *supervisor) begin(asked bool) (<-chan error, error) {
 		if err := endProcesses(pids); err != nil {
 			return nil, err
 		}
+		if err := waitGone(s.ctx, s.processes); err != nil {
+			return nil, err
+		}
 	}
 	if !asked {
 		return nil, errNotRunning
@@ -228,7 +232,8 @@ func (s *supervisor) verdict(err error) error {
 
 // finish records how the VM ended and closes what belongs to the run.
 func (s *supervisor) finish(err error) {
-	detached := s.ctx.Err() != nil && s.plan.Detached && err == nil
+	kept := s.ctx.Err() != nil && s.plan.Detached && err == nil ||
+		errors.Is(err, errKept) && len(s.processes()) > 0
 	s.cancel()
 	s.mutex.Lock()
 	monitor := s.monitor
@@ -245,7 +250,7 @@ func (s *supervisor) finish(err error) {
 		}
 	}
 	s.working.Wait()
-	if detached {
+	if kept {
 		return // QEMU runs on, and the next client starts a new supervisor
 	}
 	if rough != nil && !spoke {
@@ -274,7 +279,7 @@ func (s *supervisor) processes() []int {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.state.PID == 0 {
+	if s.state.PID == 0 || !runs(strconv.Itoa(s.state.PID)) {
 		return nil
 	}
 	return []int{s.state.PID}
