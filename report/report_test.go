@@ -58,12 +58,13 @@ func TestParseFailOn(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	m, err := report.Parse([]byte(`{"boot":"b1","seq":7,"stage":"done","result":{"firstBoot":true,"errors":["a\u001b[31mred\n"],
-		"seconds":{"init-local":1.5,"other":2}}}`), "ns/vm", now)
+		"addresses":["10.0.0.1","fd00:0010:0244:0003:0000:0000:0000:0011"],"seconds":{"init-local":1.5,"other":2}}}`), "ns/vm", now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := report.Event{Machine: "ns/vm", Source: report.Agent, Stage: report.Failed, Error: "a[31mred", Boot: "b1", Time: now,
-		Result: &report.Result{FirstBoot: true, Errors: []string{"a[31mred"}, Seconds: map[report.Stage]float64{report.Local: 1.5}}}
+		Result: &report.Result{FirstBoot: true, Errors: []string{"a[31mred"}, Addresses: []string{"10.0.0.1", "fd00:10:244:3::11"},
+			Seconds: map[report.Stage]float64{report.Local: 1.5}}}
 	if diff := cmp.Diff(want, m.Event); diff != "" || m.Boot != "b1" || string(m.Ack()) != "ack 7\n" {
 		t.Errorf("%+v, ack %q, -want +got:\n%s", m, m.Ack(), diff)
 	}

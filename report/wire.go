@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -103,6 +104,12 @@ func (r *Result) clean() {
 		}
 		for i, s := range *list {
 			(*list)[i] = clean(s)
+		}
+	}
+	for i, a := range r.Addresses {
+		// The kernel writes an IPv6 address with all its zeros.
+		if ip, err := netip.ParseAddr(a); err == nil {
+			r.Addresses[i] = ip.String()
 		}
 	}
 	if len(r.Mounts) > maxItems {
