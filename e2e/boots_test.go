@@ -125,24 +125,24 @@ func makeFixtures(t *testing.T) fixtures {
 	f.cni = writeFile(t, "cni.json", strings.NewReplacer(`"1.0.0"`, `"1.1.0"`, `"0A:58:0A:F4:03:0B",`, `"0A:58:0A:F4:03:0B", "mtu": 1420,`).
 		Replace(read(t, filepath.Join(examples, "cni-result.json"))))
 
-	disk := func(label string) string {
+	disk := func(label string, size int64) string {
 		path := filepath.Join(t.TempDir(), label+".raw")
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Truncate(path, 64<<20); err != nil {
+		if err := os.Truncate(path, size); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
 	f.partitioned = func(label string) string {
-		path := disk(label)
+		path := disk(label, 64<<20)
 		tool(t, strings.NewReader("start=1MiB, type=83\n"), "sfdisk", "--quiet", "--label", "dos", path)
 		tool(t, nil, "mke2fs", "-q", "-t", "ext4", "-L", label, "-E", "offset=1048576", path, "63M")
 		return path
 	}
 	f.bare = func(label string) string {
-		path := disk(label)
+		path := disk(label, 128<<20)
 		tool(t, nil, "mke2fs", "-q", "-t", "ext4", "-L", label, path)
 		return path
 	}

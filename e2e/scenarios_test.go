@@ -160,7 +160,7 @@ func extendedChecks() []check {
 			"APP_MODE=two words\nDATABASE_URL=postgresql://app:not a real password@db.lab:5432/app\nDB_password=not a real password\nDB_user=app\n" +
 				"GREETING=she said \"it's $5\", and a backslash \\ too\nLOG_LEVEL=info\nMEMORY_MIB=768\nPOD_NAME=app-0"},
 		{"the user's runcmd", "ls /var/lib/app-first-boot; cat /var/lib/app-arguments", "/var/lib/app-first-boot\none two three"},
-		{"user operator", "getent passwd operator | cut -d: -f5,7", "Runs the application:/bin/bash"},
+		{"user runner", "getent passwd runner | cut -d: -f5,7", "Runs the application:/bin/bash"},
 		{"default user's key", "awk '{print $NF}' /home/debian/.ssh/authorized_keys; stat -c '%a %U' /home/debian/.ssh/authorized_keys", "operator@e2e\n600 debian"},
 		{"raw block volume", `[ -L /dev/app-data ] && [ -b /dev/app-data ] && [ "$(readlink -f /dev/app-data)" = "$(readlink -f ` + disk + `data)" ] && echo its disk`, "its disk"},
 		{"link at every boot", "readlink -f /var/lib/cloud/scripts/per-boot/symlink-devs.sh", "/etc/cloud/symlink-devs.sh"},
