@@ -114,7 +114,7 @@ func flagRows(flags *pflag.FlagSet, skip *pflag.FlagSet) string {
 			name = "`-" + f.Shorthand + "`, " + name
 		}
 		value := f.DefValue
-		if value == "" || value == "[]" || value == "false" || value == "0" {
+		if value == "" || value == "[]" || value == "false" || value == "0" || value == "0s" {
 			value = ""
 		} else {
 			value = "`" + value + "`"

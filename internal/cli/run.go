@@ -206,14 +206,14 @@ func (a *app) vm(ctx context.Context, f *runFlags, m machine.Machine, l *diag.Li
 		if err != nil {
 			return vm, err
 		}
-		s, err := a.engine.Open(path)
+		s, err := a.engine.Open(f.seed)
 		switch {
 		case errors.Is(err, os.ErrNotExist):
 			return vm, usagef("--seed: %w", err)
+		case errors.Is(err, delivery.ErrNotSeed), err == nil && (s.DataSource == "" || s.Volumes[0].Label == ""):
+			return vm, &exitError{exitInput, fmt.Errorf("--seed: %s is no image of a seed", f.seed)}
 		case err != nil:
-			return vm, &exitError{exitInput, err}
-		case s.DataSource == "" || s.Volumes[0].Label == "":
-			return vm, &exitError{exitInput, fmt.Errorf("--seed: %s is no image of a seed: %w", f.seed, delivery.ErrNotSeed)}
+			return vm, err
 		}
 		vm.Attachments = []seed.Attachment{{Kind: seed.Drive, Path: path, Label: s.Volumes[0].Label}}
 		return vm, nil
@@ -281,6 +281,9 @@ func volumes(f *runFlags, m machine.Machine, vm *hypervisor.VM, l *diag.List) er
 			return err
 		}
 		if i := slices.IndexFunc(m.Shares, func(s machine.Share) bool { return s.Name == name }); i >= 0 {
+			if info, err := os.Stat(path); err != nil || !info.IsDir() {
+				return usagef("--volume %s: a share is a directory, and this is none", v)
+			}
 			vm.Machine.Shares[i].HostPath = path
 			continue
 		}

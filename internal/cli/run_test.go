@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/hypervisor"
+	"github.com/vmseed/vmseed/internal/supervisor"
+	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/machine/machinetest"
+)
+
+// TestReplaceKeepsTheOld has a definition that cannot be built: the VM that it should replace must stay.
+func TestReplaceKeepsTheOld(t *testing.T) {
+	t.Chdir(t.TempDir())
+	dir := filepath.Join("s", supervisor.DirName("default", "vm"))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	plan := supervisor.Plan{Namespace: "default", Name: "vm", Program: "qemu", Attempts: []supervisor.Attempt{{Accel: "tcg"}}}
+	if err := plan.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"share":     "apiVersion: vmseed.dev/v1alpha1\nkind: Machine\nmetadata: {name: vm}\nspec:\n  shares: [{name: home, hostPath: /nowhere}]\n",
+		"user-data": "apiVersion: vmseed.dev/v1alpha1\nkind: Machine\nmetadata: {name: vm}\nspec:\n  userData: {layers: [{data: '{\"ignition\": {}}'}]}\n",
+	} {
+		if err := os.WriteFile("m.yaml", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		status, _, stderr := command(t, "", "run", "m.yaml", "--image", "m.yaml", "--replace", "--state-dir", "s")
+		if status != exitInput || !strings.Contains(stderr, "error[VS") {
+			t.Errorf("%s: exit status %d\n%s", name, status, stderr)
+		}
+		if _, err := supervisor.LoadPlan(dir); err != nil {
+			t.Errorf("%s: the old VM is gone: %v", name, err)
+		}
+	}
+}
+
+// TestWhatIsLeft holds the warnings of run to what is really lost: nothing that the command or its flags take care of.
+func TestWhatIsLeft(t *testing.T) {
+	m := machinetest.Full()
+	vm := hypervisor.VM{Machine: m, Volumes: map[string]hypervisor.Volume{
+		"disk-root": {Path: "/i", Overlay: true}, "disk-claim": {Path: "/c"}, "disk-ceph": {Path: "/d"}}}
+	l := newEngine().CheckHardware(newEngine().Hypervisors[0], left(vm))
+	lost := map[string]bool{}
+	for _, d := range l {
+		lost[d.Field] = true
+	}
+	for _, field := range []string{"running", "restartPolicy", "stopGrace", "guest.os", "guest.release", "shares[0].name", "disks[0].source.image",
+		"disks[2].source.claim", "disks[3].source.ceph.pool", "disks[3].source.ceph.secret", "disks[4].ephemeral"} {
+		if lost[field] {
+			t.Errorf("%s is warned of, although it is taken care of", field)
+		}
+	}
+	for _, field := range []string{"hardware.cpuShares", "hardware.cpuQuota", "hardware.hostDevices[0].deviceName"} {
+		if !lost[field] {
+			t.Errorf("%s is lost in silence", field)
+		}
+	}
+	if len(machine.Lost(m)) != len(machine.Lost(vm.Machine)) {
+		t.Error("the machine itself was changed")
+	}
+}
+
+func TestStopGrace(t *testing.T) {
+	for given, want := range map[time.Duration]time.Duration{0: 2 * time.Minute, 7 * time.Second: 7 * time.Second} {
+		dir := t.TempDir()
+		plan := supervisor.Plan{Name: "vm", StopGrace: given, Attempts: []supervisor.Attempt{{}}}
+		if err := plan.Save(dir); err != nil {
+			t.Fatal(err)
+		}
+		c, err := supervisor.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := stopGrace(c); err != nil || got != want {
+			t.Errorf("the definition says %s: %s, %v", given, got, err)
+		}
+	}
+}
+
+// TestVolumesResolve names contents by flags.
+func TestVolumesResolve(t *testing.T) {
+	t.Chdir(t.TempDir())
+	m := machine.Machine{Disks: []machine.Disk{{Name: "root", Root: true}, {Name: "data"}}, Shares: []machine.Share{{Name: "home"}}}
+	vm := hypervisor.VM{Machine: m, Volumes: map[string]hypervisor.Volume{}}
+	var l diag.List
+	if err := volumes(&runFlags{image: "i", volumes: []string{"data=d", "home=."}}, m, &vm, &l); err != nil || len(l) > 0 {
+		t.Fatal(err, l)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if vm.Volumes["root"] != (hypervisor.Volume{Path: filepath.Join(here, "i"), Overlay: true}) || vm.Volumes["data"].Path != filepath.Join(here, "d") ||
+		vm.Machine.Shares[0].HostPath != here || m.Shares[0].HostPath != "" {
+		t.Errorf("%+v, shares %+v", vm.Volumes, vm.Machine.Shares)
+	}
+}
+
+// TestProgressLines ends every line, and shows each phase once.
+func TestProgressLines(t *testing.T) {
+	for _, tt := range []struct {
+		live   bool
+		ending string
+	}{{false, "\n"}, {true, "\n"}, {false, "\r\n"}} {
+		var b strings.Builder
+		p := &progress{out: &b, live: tt.live, start: time.Now(), ending: tt.ending}
+		p.phase("seed", "one")
+		p.phase("boot", "vm")
+		p.phase("boot", "vm")
+		p.end()
+		p.end()
+		lines := strings.SplitAfter(b.String(), tt.ending)
+		if len(lines) != 3 || !strings.HasSuffix(lines[0], "seed       one"+tt.ending) || !strings.HasSuffix(lines[1], "boot       vm"+tt.ending) || lines[2] != "" {
+			t.Errorf("%+v: %q", tt, b.String())
+		}
+	}
+}
+
+// TestOutputThatFails has a standard output that takes nothing: that must not look like success.
+func TestOutputThatFails(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("there is no /dev/full")
+	}
+	defer full.Close()
+	const pod = "../../examples/native/minimal.yaml"
+	for _, line := range []string{"show " + pod, "show --json " + pod, "convert " + pod, "render -o - " + pod, "diff " + pod + " ../../examples/native/web.yaml", "version", "explain VS1002"} {
+		var stderr strings.Builder
+		if status := Main(append([]string{"vmseed"}, strings.Fields(line)...), Streams{In: strings.NewReader(""), Out: full, Err: &stderr}); status != exitEnvironment {
+			t.Errorf("%s: exit status %d, %s", line, status, stderr.String())
+		}
+	}
+}
