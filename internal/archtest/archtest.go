@@ -48,6 +48,8 @@ type Tree struct {
 	Packages []*Package
 	// Texts are the text files of the whole tree by path, those of nested modules and testdata included.
 	Texts map[string][]byte
+	// Paths are all files and directories.
+	Paths map[string]bool
 
 	fset *token.FileSet
 }
@@ -84,7 +86,7 @@ func textFile(name string) bool {
 
 // Load reads the tree below fsys.
 func Load(fsys fs.FS) (*Tree, error) {
-	t := &Tree{Texts: map[string][]byte{}, fset: token.NewFileSet()}
+	t := &Tree{Texts: map[string][]byte{}, Paths: map[string]bool{}, fset: token.NewFileSet()}
 	mod, err := fs.ReadFile(fsys, "go.mod")
 	if err != nil {
 		return nil, err
@@ -102,6 +104,7 @@ func Load(fsys fs.FS) (*Tree, error) {
 		if e.IsDir() && (e.Name() == ".git" || p == "bin") {
 			return fs.SkipDir
 		}
+		t.Paths[p] = true
 		if !e.Type().IsRegular() || !textFile(p) {
 			return nil
 		}

@@ -24,13 +24,16 @@ func listRules() []Rule {
 // checkModules wants a row | `module` | reason | in ARCHITECTURE.md for each direct requirement, and no other rows.
 func checkModules(t *Tree) []Problem {
 	var direct []string
+	var out []Problem
 	for line := range strings.Lines(string(t.Texts["go.mod"])) {
 		fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "require "))
 		if len(fields) == 2 && strings.HasPrefix(fields[1], "v") && strings.Contains(fields[0], ".") {
 			direct = append(direct, fields[0])
 		}
+		if strings.HasSuffix(strings.TrimSpace(line), "// indirect") && t.imported(fields[0]) {
+			out = append(out, Problem{"go.mod", fields[0] + " is imported, so it is not indirect"})
+		}
 	}
-	var out []Problem
 	if len(direct) > maxModules {
 		out = append(out, Problem{"go.mod", fmt.Sprintf("%d direct modules, at most %d", len(direct), maxModules)})
 	}
@@ -43,11 +46,28 @@ func checkModules(t *Tree) []Problem {
 			out = append(out, Problem{"go.mod", "ARCHITECTURE.md gives no reason for " + m})
 		}
 		delete(reasons, m)
+		if !t.imported(m) {
+			out = append(out, Problem{"go.mod", "nothing imports " + m})
+		}
 	}
 	for _, m := range slices.Sorted(maps.Keys(reasons)) {
 		out = append(out, Problem{"ARCHITECTURE.md", "gives a reason for " + m + ", which go.mod does not require"})
 	}
 	return out
+}
+
+// imported reports whether some file of the module imports a package of another module.
+func (t *Tree) imported(module string) bool {
+	for _, p := range t.Packages {
+		for _, f := range p.Files {
+			for name := range f.imports() {
+				if name == module || strings.HasPrefix(name, module+"/") {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // checkPlugins wants every package directly below a kind that declares a type with a method Name() string in the kind's

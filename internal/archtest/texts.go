@@ -19,6 +19,7 @@ func textRules() []Rule {
 		{"open ends", "a note to oneself is read by everybody; what is open belongs in an issue", checkOpenEnds},
 		{"paths of a machine", "a path of one developer's machine means nothing on any other", checkMachinePaths},
 		{"reasons for skipping", "a test that does not run and does not say why looks like one that passed", checkSkips},
+		{"links", "a page that leads nowhere sends its reader away", checkLinks},
 		{"trailing space", "it makes differences that nobody sees", checkSpace},
 	}
 }
@@ -118,6 +119,29 @@ func says(e ast.Expr) bool {
 		return says(e.X)
 	}
 	return false
+}
+
+// link is the target of a Markdown link.
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// checkLinks wants the relative links of documents to lead to files and directories that exist.
+func checkLinks(t *Tree) []Problem {
+	var out []Problem
+	for _, name := range t.textNames() {
+		if path.Ext(name) != ".md" || inTestdata(name) {
+			continue
+		}
+		for _, m := range link.FindAllSubmatch(t.Texts[name], -1) {
+			target, _, _ := strings.Cut(string(m[1]), "#")
+			if target == "" || strings.Contains(target, ":") {
+				continue
+			}
+			if !t.Paths[path.Join(path.Dir(name), target)] {
+				out = append(out, Problem{name, "there is no " + target})
+			}
+		}
+	}
+	return out
 }
 
 func checkSpace(t *Tree) []Problem {
