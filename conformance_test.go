@@ -23,8 +23,14 @@ func engine() *vmseed.Engine {
 	return &vmseed.Engine{DataSources: datasources.DataSources(), Deliveries: deliveries.Deliveries()}
 }
 
-// boot renders a machine, writes its seed as an image and asks a release of cloud-init what it makes of that.
+// boot asks a release of cloud-init what it makes of a machine's seed.
 func boot(t *testing.T, r *judge.Release, m machine.Machine, source, format string, o datasource.Options) judge.BootResult {
+	t.Helper()
+	return r.Boot(t, request(t, m, source, format, o))
+}
+
+// request renders a machine and writes its seed as an image for a boot.
+func request(t *testing.T, m machine.Machine, source, format string, o datasource.Options) judge.BootRequest {
 	t.Helper()
 	e := engine()
 	m, l := e.Place(m, machine.Facts{})
@@ -50,7 +56,7 @@ func boot(t *testing.T, r *judge.Release, m machine.Machine, source, format stri
 			req.NICs = append(req.NICs, judge.NIC{MAC: n.MAC, Name: fmt.Sprintf("eth%d", i)})
 		}
 	}
-	return r.Boot(t, req)
+	return req
 }
 
 // each runs a test for every release, data source and image format.
