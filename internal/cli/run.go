@@ -55,7 +55,7 @@ removed; --rm does that at the end.`,
 	f.register(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.image, "image", "", "guest image of the root disk; it is never written to")
-	fl.StringArrayVar(&f.volumes, "volume", nil, "contents of a disk: NAME=PATH (repeatable)")
+	fl.StringArrayVar(&f.volumes, "volume", nil, "contents of a disk, or the directory of a share: NAME=PATH (repeatable)")
 	fl.StringVar(&f.seed, "seed", "", "attach a prepared seed, unchanged, instead of rendering one")
 	fl.StringVar(&f.delivery, "delivery", "auto", "how the guest gets the seed: auto, iso or vfat")
 	fl.StringVar(&f.memory, "memory", "", "memory, such as 2Gi, instead of what the definition says")
