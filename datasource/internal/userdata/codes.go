@@ -33,7 +33,8 @@ const (
 // Codes explains the diagnostics of this package.
 func Codes() []diag.Explanation {
 	return []diag.Explanation{
-		{Code: CodePassword, Title: "password cannot be hashed", Text: "The password could not be turned into a hash for the guest. Give a `passwordHash` instead."},
+		{Code: CodePassword, Title: "password without a hash", Text: "The password could not be turned into a hash for the guest, or a `passwordHash` does not look like " +
+			"one. Give a `passwordHash` of crypt(5), such as `mkpasswd` prints."},
 		{Code: CodeEnvironment, Title: "variable is no text",
 			Text: "Environment variables hold text without NUL bytes. Write binary values into a file of their own."},
 		{Code: CodeNoSuchDisk, Title: "no such disk or share", Text: "A mount or link names a disk or share that the machine does not have. Check the name."},

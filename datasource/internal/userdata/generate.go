@@ -160,9 +160,8 @@ func (g *generator) accounts() {
 func (g *generator) user(u machine.User, at string) cloudconfig.Mapping {
 	hash := g.hash(u, at)
 	unlock := u.LockPassword
-	if unlock == nil && hash != "" {
-		f := false
-		unlock = &f
+	if unlock == nil && opens(hash) {
+		unlock = new(bool)
 	}
 	e := pairs(pair("name", u.Name), pair("gecos", u.Gecos))
 	if u.UID != nil {
@@ -194,7 +193,7 @@ func (g *generator) defaultUser(u machine.User, at string) {
 		g.put("password", hash)
 		g.put("chpasswd", pairs(pair("expire", &u.ExpirePassword)))
 		hash, expire = "", false
-	} else if hash != "" && lock == nil {
+	} else if opens(hash) && lock == nil {
 		lock = new(bool)
 	}
 	switch {
@@ -215,9 +214,15 @@ func (g *generator) defaultUser(u machine.User, at string) {
 	g.put("user", overrides)
 }
 
+// opens reports whether a hash lets anyone in: the marks of a locked account do not.
+func opens(hash string) bool { return hash != "" && hash != "*" && !strings.HasPrefix(hash, "!") }
+
 // hash returns the user's password hash. The salt depends on who the user is, never on the password.
 func (g *generator) hash(u machine.User, at string) string {
 	if !u.PasswordHash.IsZero() {
+		if !crypt.IsHash(u.PasswordHash.Reveal()) {
+			g.list.Warnf(CodePassword, g.place(at), "make one with mkpasswd", "the passwordHash of user %q does not look like a hash of crypt(5)", u.Name)
+		}
 		return u.PasswordHash.Reveal()
 	}
 	if u.Password.IsZero() {

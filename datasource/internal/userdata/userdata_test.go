@@ -141,6 +141,7 @@ func users() machine.Machine {
 		Groups: []machine.Group{{Name: "plain"}, {Name: "filled", Members: []string{"ann"}}, {Name: "numbered", GID: of(7)}},
 		Users: []machine.User{
 			{Name: "ann", Password: secret.New("sesame"), UID: of(0), Groups: []string{"filled"}, Sudo: []string{"ALL=(ALL) ALL"}, ExpirePassword: true},
+			{Name: "cid", PasswordHash: secret.New("*")}, {Name: "dee", PasswordHash: secret.New("plain")},
 			{Name: "ben", PasswordHash: secret.New("$y$j9T$salt$hash"), LockPassword: of(true), SSHAuthorizedKeys: []string{"ssh-ed25519 BBBB b"}},
 		},
 	}
