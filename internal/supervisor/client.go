@@ -365,7 +365,7 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte) (*h
 
 // ensureTries is how often a supervisor is started before giving up. One that starts at the same time as another ends
 // at once.
-const ensureTries = 8
+const ensureTries = 14
 
 // ensure makes sure that a VM which should run has a supervisor. The error is ErrNotRunning when it does not run.
 func (c *Client) ensure(ctx context.Context) error {
@@ -395,7 +395,7 @@ func (c *Client) ensure(ctx context.Context) error {
 		if err := sleep(ctx, pause); err != nil {
 			return err
 		}
-		pause *= 2
+		pause = min(2*pause, time.Second)
 	}
 	return fmt.Errorf("the supervisor does not start: %s", tail(filepath.Join(c.Dir, SupervisorLog)))
 }

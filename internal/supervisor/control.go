@@ -40,7 +40,12 @@ func (s *supervisor) listenControl() (*control, error) {
 	}
 	c := &control{done: make(chan struct{})}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+pathState, func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET "+pathState, func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-s.ready:
+		case <-r.Context().Done():
+			return
+		}
 		s.mutex.Lock()
 		state := s.state
 		s.mutex.Unlock()

@@ -54,6 +54,8 @@ type supervisor struct {
 	// rough is the console's word on the first boot, kept until it is sure that there is no better.
 	rough *report.Event
 
+	// ready is closed when the state is true: what an earlier supervisor wrote down may be long over.
+	ready chan struct{}
 	// signs gets a value at the guest's first sign of life, trouble one when QEMU stopped the guest.
 	signs   chan struct{}
 	trouble chan string
@@ -88,7 +90,7 @@ func Main(ctx context.Context, dir string, lifeline io.Reader) error {
 		return err
 	}
 	s := &supervisor{dir: dir, plan: plan, state: state, log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		answered: map[string]int{}, signs: make(chan struct{}, 1), trouble: make(chan string, 1)}
+		answered: map[string]int{}, ready: make(chan struct{}), signs: make(chan struct{}, 1), trouble: make(chan string, 1)}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	defer s.cancel()
 	if !plan.Detached && lifeline != nil {
@@ -118,14 +120,21 @@ func (s *supervisor) run() error {
 	if err != nil {
 		return err
 	}
+	settled := sync.OnceFunc(func() { close(s.ready) })
+	defer settled()
+	if asked {
+		settled()
+	}
 	ended, err := s.begin(asked)
 	if err == nil {
+		settled()
 		err = s.watch(ended)
 	}
 	if ctx := s.ctx.Err(); ctx != nil && s.plan.Detached && errors.Is(err, ctx) {
 		err = nil
 	}
 	s.finish(err)
+	settled()
 	s.journal.close()
 	server.end()
 	return errors.Join(err, remove(filepath.Join(s.dir, controlSocket)))

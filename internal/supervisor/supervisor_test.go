@@ -275,7 +275,26 @@ func TestStarterKilled(t *testing.T) {
 	}
 }
 
-// Kill after kill, a detached VM and its control come back; a foreground VM ends.
+// A foreground VM ends with its supervisor, and the next client is told so at once.
+func TestForegroundSupervisorKilled(t *testing.T) {
+	for range 5 {
+		c := vm(t, false, good)
+		if err := c.Start(within(t), false); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(state(t, c).Supervisor, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Wait(within(t)); err != nil {
+			t.Fatal(err)
+		}
+		if s := state(t, c); s.Status != supervisor.Stopped {
+			t.Errorf("state %+v", s)
+		}
+	}
+}
+
+// Kill after kill, a detached VM and its control come back.
 func TestSupervisorKilled(t *testing.T) {
 	c := vm(t, true, good)
 	if err := c.Start(within(t), true); err != nil {
