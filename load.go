@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/cloudconfig"
 	"github.com/vmseed/vmseed/format/kubeobject"
 	"github.com/vmseed/vmseed/format/tree"
 	"github.com/vmseed/vmseed/frontend"
@@ -109,9 +110,9 @@ func (s *sorter) take(in Input) {
 	}
 	values, problems := tree.Parse(in.File, in.Data, bounded.Limits{})
 	if problems.HasErrors() {
-		if mark := templateMark(in.Data); mark != "" {
+		if template := cloudconfig.TemplateMark(string(in.Data)); template != "" {
 			problems = diag.List{{Code: CodeTemplate, Severity: diag.Error, Range: problems[0].Range,
-				Summary: "this is a template that nobody has rendered: " + mark, Remedy: "run it through its template engine first"}}
+				Summary: "this is " + template + " that nobody has rendered", Remedy: "run it through its template engine first"}}
 		}
 		s.list = append(s.list, problems...)
 		return
@@ -179,19 +180,6 @@ func text(data []byte, v tree.Value, documents []tree.Value) []byte {
 		to = len(lines) + 1
 	}
 	return bytes.Join(lines[min(from-1, len(lines)):to-1], nil)
-}
-
-// templateMark names the template language whose marks stand in text that is no YAML.
-func templateMark(data []byte) string {
-	switch {
-	case bytes.Contains(data, []byte("{{")):
-		return "it holds {{ }}, as Helm charts and Jinja templates do"
-	case bytes.Contains(data, []byte("{%")):
-		return "it holds {% %}, as Jinja templates do"
-	case bytes.Contains(data, []byte("%{")):
-		return "it holds %{ }, as Terraform templates do"
-	}
-	return ""
 }
 
 // chain asks one resolver after the other.

@@ -92,7 +92,7 @@ var layers = []layer{
 	{of: "internal/testsummary", why: "what counts the tests must not depend on what they test"},
 	{of: "internal/archtest", why: "what judges the tree must not depend on it"},
 
-	{of: ".", may: append([]string{"machine", "seed", "frontend", "datasource", "delivery", "hypervisor", "report", "format/kubeobject", "format/tree",
+	{of: ".", may: append([]string{"machine", "seed", "frontend", "datasource", "delivery", "hypervisor", "report", "format/cloudconfig", "format/kubeobject", "format/tree",
 		"internal/bounded"}, words...), why: "the engine knows the kinds; who uses the library chooses the plug-ins"},
 	{of: "internal/cli", may: append([]string{".", "machine", "seed", "frontend", "datasource", "delivery", "hypervisor", "report", "frontend/...",
 		"datasource/...", "delivery/...", "hypervisor/...", "format/...", "internal/atomicfile", "internal/bounded", "internal/qmp",
