@@ -87,7 +87,7 @@ for m in /var/lib/docker /var/lib/postgresql /cephdata; do
 	findmnt -n -o TARGET,SOURCE,FSTYPE,SIZE "$m"
 done | indent
 title "network:"
-{ ip -br link; ip -br address; ip route; ip -6 route show default; resolvectl --no-pager status | grep DNS; } | indent
+{ ip -br link; ip -br address; ip route; ip -6 route show default; resolvectl --no-pager status | grep -E 'DNS (Servers|Domain)'; } | indent
 QUESTIONS
 echo "--- the guest"" says ---"; sh /run/questions 2>&1; echo "--- end"" of it ---"
 END
