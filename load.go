@@ -153,8 +153,8 @@ func (s *sorter) definition(d frontend.Document, text []byte) {
 	}
 	switch {
 	case at < 0:
-		s.list.Errorf(CodeUnknownForm, d.Tree.Range(), "give one of: "+strings.Join(Names(s.engine.Frontends), ", "),
-			"this document is of no form that vmseed reads")
+		s.list.Errorf(CodeUnknownForm, d.Tree.Range(), "user-data begins with #cloud-config or #!; other plain files are given by flags such as --network-config",
+			"this document is of none of the forms %s", strings.Join(Names(s.engine.Frontends), ", "))
 	case len(same) > 1 && best == frontend.Strong:
 		s.list.Errorf(CodeUnknownForm, d.Tree.Range(), "remove what belongs to one of them",
 			"this document claims to be of several forms: %s", strings.Join(same, ", "))

@@ -37,6 +37,9 @@ func (d Dir) Deliver(ctx context.Context, s seed.Seed, t delivery.Target) (deliv
 	if t.Writer != nil {
 		return receipt, fmt.Errorf("dir: %w", delivery.ErrNeedsFile)
 	}
+	if len(s.Volumes) == 0 {
+		return receipt, fmt.Errorf("dir: %w", delivery.ErrNoVolume)
+	}
 	base := t.Path
 	if t.Dir {
 		base = filepath.Join(t.Path, s.Machine.String())

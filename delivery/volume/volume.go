@@ -34,6 +34,9 @@ func (v Volume) Name() string { return v.format }
 // <namespace>_<name>.<volume>.<format>. Prepared images are attached where they are. Images are 0600 files.
 func (v Volume) Deliver(ctx context.Context, s seed.Seed, t delivery.Target) (delivery.Receipt, error) {
 	receipt := delivery.Receipt{Delivery: v.Name()}
+	if len(s.Volumes) == 0 {
+		return receipt, fmt.Errorf("%s: %w", v.format, delivery.ErrNoVolume)
+	}
 	if t.Writer != nil {
 		if len(s.Volumes) != 1 || s.Volumes[0].Path != "" {
 			return receipt, fmt.Errorf("%s: %w", v.format, delivery.ErrNeedsFile)

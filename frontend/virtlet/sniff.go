@@ -10,17 +10,17 @@ import (
 // The patterns look at lines, because the head of a document may end in the middle of it. Those for JSON look anywhere.
 var (
 	yamlKind    = regexp.MustCompile(`^["']?kind["']?[ \t]*:[ \t]*["']?([A-Za-z]+)["']?[ \t]*(?:#.*)?\r?$`)
-	yamlMark    = regexp.MustCompile(`^[ \t]*(?:["']?Virtlet[A-Z][A-Za-z0-9]*["']?[ \t]*:|["']?kubernetes\.io/target-runtime["']?[ \t]*:[ \t]*["']?virtlet\.cloud["']?[ \t]*(?:#.*)?\r?$)`)
-	yamlImage   = regexp.MustCompile(`^[ \t-]*["']?image["']?[ \t]*:[ \t]*["']?virtlet\.cloud/`)
+	yamlMark    = regexp.MustCompile(`(?:^|[{, \t])["']?(?:Virtlet[A-Z][A-Za-z0-9]*|kubernetes\.io/target-runtime)["']?[ \t]*:`)
+	yamlImage   = regexp.MustCompile(`(?:^|[{, \t-])["']?image["']?[ \t]*:[ \t]*["']?virtlet\.cloud/`)
 	jsonPod     = regexp.MustCompile(`"kind"\s*:\s*"Pod"`)
-	jsonMark    = regexp.MustCompile(`"Virtlet[A-Z][A-Za-z0-9]*"\s*:|"kubernetes\.io/target-runtime"\s*:\s*"virtlet\.cloud"`)
+	jsonMark    = regexp.MustCompile(`"(?:Virtlet[A-Z][A-Za-z0-9]*|kubernetes\.io/target-runtime)"\s*:`)
 	jsonImage   = regexp.MustCompile(`"image"\s*:\s*"virtlet\.cloud/`)
 	listItem    = regexp.MustCompile(`^(?:-[ \t]+)+`)
 	noContent   = regexp.MustCompile(`^[ \t]*(?:#.*|---.*|%.*)?\r?$`)
 	indentation = regexp.MustCompile(`^[ \t]*`)
 )
 
-// Sniff is sure of a Pod that has an annotation of Virtlet's, and takes a Pod with an image of Virtlet's if nobody else
+// Sniff is sure of a Pod that names a runtime or has an annotation of Virtlet's, and takes a Pod with an image of Virtlet's if nobody else
 // does, as well as an object that makes such pods, to say what to give instead.
 func (Frontend) Sniff(head []byte) frontend.Match {
 	if trimmed := bytes.TrimLeft(head, " \t\r\n"); bytes.HasPrefix(trimmed, []byte("{")) {

@@ -18,7 +18,8 @@ func (a *app) diff() *cobra.Command {
 	var in inputFlags
 	cmd := &cobra.Command{
 		Use: "diff OLD NEW", Short: "Say what changes for the guest, and whether its first boot runs again",
-		Long: `Diff compares two seeds or definitions file by file.
+		Long: `Diff compares two seeds or definitions file by file. It prints the lines that change,
+and with them secrets that change.
 
 Exit status: 0 the guest reads the same, 1 something differs, 2 or more trouble.`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -197,7 +197,11 @@ func (a *app) verdict(p *progress, last report.Event, failOn report.FailOn) erro
 		p.phase("failed", r)
 	}
 	p.end()
-	return &exitError{exitGuest, errors.New("the first boot failed")}
+	what := "first boot"
+	if last.Result != nil && last.Result.Instance != "" && !last.Result.FirstBoot {
+		what = "boot"
+	}
+	return &exitError{exitGuest, fmt.Errorf("the %s failed", what)}
 }
 
 // sayRunning tells how to reach a VM that runs on.
@@ -213,7 +217,11 @@ func (a *app) sayRunning(ctx context.Context, c *supervisor.Client, p *progress)
 	}
 	fmt.Fprintf(a.Err, "%s/%s is %s", plan.Namespace, plan.Name, s.Status)
 	if s.SSHPort > 0 {
-		fmt.Fprintf(a.Err, "; SSH on 127.0.0.1:%d (vmseed ssh %s)", s.SSHPort, plan.Name)
+		where := ""
+		if a.stateDir != "" {
+			where = " --state-dir " + shellWord(a.stateDir)
+		}
+		fmt.Fprintf(a.Err, "; SSH on 127.0.0.1:%d (vmseed ssh %s%s)", s.SSHPort, plan.Name, where)
 	}
 	fmt.Fprintln(a.Err)
 	return nil

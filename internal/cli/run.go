@@ -89,6 +89,15 @@ func (a *app) runMachine(ctx context.Context, f *runFlags, args []string) error 
 	if !slices.Contains([]string{"auto", "iso", "vfat"}, f.delivery) {
 		return usagef("--delivery takes auto, iso or vfat, not %q", f.delivery)
 	}
+	if _, err := os.Stat(f.image); f.image != "" && errors.Is(err, os.ErrNotExist) {
+		return usagef("--image: there is no file %s", f.image)
+	}
+	if accels := []string{"auto", "kvm", "hvf", "tcg"}; !slices.Contains(accels, f.options.Accel) {
+		return usagef("--accel takes %s, not %q", strings.Join(accels, ", "), f.options.Accel)
+	}
+	if nets := []string{"stack", "user", "none"}; !slices.Contains(nets, f.options.Net) {
+		return usagef("--net takes %s, not %q", strings.Join(nets, ", "), f.options.Net)
+	}
 	switch {
 	case f.timeout <= 0:
 		return usagef("--timeout takes a time such as 15m, not %s", f.timeout)

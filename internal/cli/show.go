@@ -81,6 +81,17 @@ func showText(w io.Writer, s seed.Seed) {
 	if s.Machine.Name != "" {
 		fmt.Fprintf(w, "# machine %s/%s\n", s.Machine.Namespace, s.Machine.Name)
 	}
+	for _, tree := range s.Trees {
+		for _, b := range tree.Blobs {
+			showFile(w, tree.Name+" "+b.Path, b.Content.Reveal())
+		}
+	}
+	for _, f := range s.Firmware.FwCfg {
+		showFile(w, "fw_cfg "+f.Name, f.Content.Reveal())
+	}
+	for _, f := range s.Firmware.SMBIOS {
+		fmt.Fprintf(w, "# SMBIOS type %d %s=%s\n", f.Type, f.Field, f.Value)
+	}
 	for _, v := range s.Volumes {
 		head := "# volume"
 		if v.Label != "" {
@@ -94,17 +105,21 @@ func showText(w io.Writer, s seed.Seed) {
 			fmt.Fprintf(w, "# prepared image %s\n", v.Path)
 		}
 		for _, f := range v.Files {
-			text := f.Content.Reveal()
-			fmt.Fprintf(w, "\n## %s (%d bytes)\n", f.Path, len(text))
-			if !printable(text) {
-				fmt.Fprintln(w, "(binary)")
-				continue
-			}
-			fmt.Fprint(w, text)
-			if text != "" && !strings.HasSuffix(text, "\n") {
-				fmt.Fprintln(w)
-			}
+			showFile(w, f.Path, f.Content.Reveal())
 		}
+	}
+}
+
+// showFile shows one of the things that a guest reads under a heading.
+func showFile(w io.Writer, name, text string) {
+	fmt.Fprintf(w, "\n## %s (%d bytes)\n", name, len(text))
+	if !printable(text) {
+		fmt.Fprintln(w, "(binary)")
+		return
+	}
+	fmt.Fprint(w, text)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		fmt.Fprintln(w)
 	}
 }
 

@@ -59,7 +59,12 @@ func (f sshFlags) options(ctx context.Context, c *supervisor.Client) ([][2]strin
 		out = append(out, [2]string{"User", f.user})
 	}
 	if f.identity != "" {
-		out = append(out, [2]string{"IdentityFile", f.identity}, [2]string{"IdentitiesOnly", "yes"})
+		// Whoever reads the section of a configuration file stands in another directory.
+		key, err := filepath.Abs(f.identity)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, [2]string{"IdentityFile", key}, [2]string{"IdentitiesOnly", "yes"})
 	}
 	return out, nil
 }
@@ -169,7 +174,7 @@ func (a *app) cp() *cobra.Command {
 }
 
 func (a *app) console() *cobra.Command {
-	return a.onVM("console NAME", "Connect to a VM's serial console; Ctrl-] disconnects", func(ctx context.Context, c *supervisor.Client, _ []string) error {
+	return a.onVM("console NAME", "Connect to a VM's serial console; Ctrl-] disconnects, the end of the input does not", func(ctx context.Context, c *supervisor.Client, _ []string) error {
 		return a.attach(ctx, c)
 	})
 }

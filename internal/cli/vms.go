@@ -173,11 +173,18 @@ func firstBoot(s supervisor.State) string {
 	if s.FirstBoot == nil {
 		return "-"
 	}
+	ok, _ := report.Judge(*s.FirstBoot, report.FailOnWarning)
+	switch r := s.FirstBoot.Result; {
+	case r != nil && !r.FirstBoot:
+		return "done earlier"
+	case !ok:
+		return "failed"
+	}
 	return string(s.FirstBoot.Stage)
 }
 
 func sshAddress(s supervisor.State) string {
-	if s.SSHPort == 0 {
+	if s.SSHPort == 0 || !s.Status.Alive() {
 		return "-"
 	}
 	return fmt.Sprintf("127.0.0.1:%d", s.SSHPort)

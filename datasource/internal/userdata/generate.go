@@ -173,7 +173,7 @@ func (g *generator) user(u machine.User, at string) cloudconfig.Mapping {
 		// hashed_passwd is applied to existing users as well, passwd to new ones only.
 		pair("hashed_passwd", hash), pair("lock_passwd", unlock),
 		pair("inactive", u.Inactive), pair("expiredate", u.Expires),
-		pair("ssh_authorized_keys", u.SSHAuthorizedKeys), pair("ssh_import_id", u.SSHImportID), pair("sudo", u.Sudo),
+		pair("ssh_authorized_keys", u.SSHAuthorizedKeys), pair("ssh_import_id", u.SSHImportID), pair("sudo", sudo(u.Sudo)),
 	)...)
 	if u.ExpirePassword {
 		g.expired = append(g.expired, u.Name)
@@ -207,7 +207,7 @@ func (g *generator) defaultUser(u machine.User, at string) {
 	overrides := pairs(pair("name", u.Name), pair("gecos", u.Gecos), pair("primary_group", u.PrimaryGroup),
 		pair("groups", u.Groups), pair("homedir", u.Home), pair("no_create_home", u.NoCreateHome), pair("shell", u.Shell),
 		pair("system", u.System), pair("hashed_passwd", hash), pair("lock_passwd", lock), pair("inactive", u.Inactive),
-		pair("expiredate", u.Expires), pair("sudo", u.Sudo))
+		pair("expiredate", u.Expires), pair("sudo", sudo(u.Sudo)))
 	if u.UID != nil {
 		overrides = append(overrides, pair("uid", *u.UID))
 	}
@@ -295,6 +295,14 @@ func permissions(m machine.Mode) string {
 		return "0100000"
 	}
 	return fmt.Sprintf("%04o", m.Bits())
+}
+
+// sudo writes a single rule as a text, because the schema of 22.4 knows no lists and its guest warns of one at each boot.
+func sudo(rules []string) any {
+	if len(rules) == 1 {
+		return rules[0]
+	}
+	return rules
 }
 
 // environment returns lines NAME=value that sh and systemd's EnvironmentFile read alike.

@@ -22,6 +22,7 @@ import (
 	"github.com/vmseed/vmseed/datasource"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/cloudconfig"
+	"github.com/vmseed/vmseed/format/cloudconfig/lint"
 	"github.com/vmseed/vmseed/format/mimepart"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
@@ -60,8 +61,24 @@ func User(m machine.Machine, o datasource.Options) (secret.Text, diag.List) {
 		c.reportLost(machine.NewFieldSet("scripts"), marked)
 		scripts = nil
 	}
+	c.checkGenerated(generated)
 	out := c.compose(layers, generated, scripts, own)
 	return out, c.list
+}
+
+// checkGenerated warns of values in the generated part that the guest's release has another schema for.
+func (c *composer) checkGenerated(generated cloudconfig.Mapping) {
+	node, err := cloudconfig.Value(generated)
+	if err != nil || len(generated) == 0 {
+		return // compose reports what cannot be written
+	}
+	guest, _ := lint.ParseGuest(c.o.Guest)
+	for _, d := range lint.Document(cloudconfig.FromNode(node), guest) {
+		if d.Code == lint.CodeType || d.Code == lint.CodeRelease {
+			d.Range = c.m.Places.Find(d.Field)
+			c.list.Add(d)
+		}
+	}
 }
 
 // Vendor returns the machine's vendor-data: its own layers, then the extra ones of the options. It is empty when there
