@@ -213,8 +213,14 @@ func (c *composer) compose(layers []machine.Layer, generated cloudconfig.Mapping
 		return layers[0].Data
 	}
 	if len(generated) > 0 && len(layers) > 0 {
-		c.list.Notef(CodeMultipart, layers[0].Origin.Whole, "use --no-multipart for guests such as CirrOS that cannot read it",
-			"the user-data and what the definition adds to it are sent as a MIME multipart message")
+		// A script with a mark for mounts is written for guests without udev, which may read no MIME either.
+		severity := diag.Note
+		if c.m.UserData.MountScriptMark != "" {
+			severity = diag.Warning
+		}
+		c.list.Add(diag.Diagnostic{Code: CodeMultipart, Severity: severity, Range: layers[0].Origin.Whole,
+			Summary: "the user-data and what the definition adds to it are sent as a MIME multipart message",
+			Remedy:  "use --no-multipart for guests such as CirrOS that cannot read it"})
 	}
 	for _, x := range layers {
 		c.look(x, own)
