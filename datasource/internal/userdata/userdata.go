@@ -51,29 +51,33 @@ func User(m machine.Machine, o datasource.Options) (secret.Text, diag.List) {
 	c := composer{m: m, o: o}
 	layers := c.layers()
 	marked := c.expandMark(layers)
-	generated, own := generate(m, !marked, &c.list)
+	fields, own := generate(m, !marked, &c.list)
 	scripts := c.scripts()
 	switch {
 	case m.UserData.Raw, o.NoMultipart && !allCloudConfig(layers):
 		c.reportLost(Expresses(), marked)
-		generated, scripts = nil, nil
+		fields, scripts = nil, nil
 	case o.NoMultipart && len(scripts) > 0:
 		c.reportLost(machine.NewFieldSet("scripts"), marked)
 		scripts = nil
 	}
+	node, err := cloudconfig.Value(fields)
+	if err != nil {
+		return c.broken(err), c.list
+	}
+	generated := cloudconfig.FromNode(node)
 	c.checkGenerated(generated)
 	out := c.compose(layers, generated, scripts, own)
 	return out, c.list
 }
 
 // checkGenerated warns of values in the generated part that the guest's release has another schema for.
-func (c *composer) checkGenerated(generated cloudconfig.Mapping) {
-	node, err := cloudconfig.Value(generated)
-	if err != nil || len(generated) == 0 {
-		return // compose reports what cannot be written
+func (c *composer) checkGenerated(generated *cloudconfig.Document) {
+	if generated.IsEmpty() {
+		return
 	}
 	guest, _ := lint.ParseGuest(c.o.Guest)
-	for _, d := range lint.Document(cloudconfig.FromNode(node), guest) {
+	for _, d := range lint.Document(generated, guest) {
 		if d.Code == lint.CodeType || d.Code == lint.CodeRelease {
 			d.Range = c.m.Places.Find(d.Field)
 			c.list.Add(d)
@@ -95,7 +99,7 @@ func Vendor(m machine.Machine, o datasource.Options) (secret.Text, diag.List) {
 	case 1:
 		return layers[0].Data, c.list
 	}
-	return c.multipart(layers, nil, nil), c.list
+	return c.multipart(layers, &cloudconfig.Document{}, nil), c.list
 }
 
 // layers returns the author's documents that count and lints each. Documents that another replaces are left out, and so
@@ -191,8 +195,8 @@ func (c *composer) lostRaw(path string) {
 }
 
 // compose follows the rules of the package comment.
-func (c *composer) compose(layers []machine.Layer, generated cloudconfig.Mapping, scripts []mimepart.Part, own map[string]diag.Range) secret.Text {
-	alone := len(generated) == 0 && len(scripts) == 0
+func (c *composer) compose(layers []machine.Layer, generated *cloudconfig.Document, scripts []mimepart.Part, own map[string]diag.Range) secret.Text {
+	alone := generated.IsEmpty() && len(scripts) == 0
 	if !alone || len(layers) > 1 {
 		layers = slices.DeleteFunc(layers, isEmpty)
 	}
@@ -212,7 +216,7 @@ func (c *composer) compose(layers []machine.Layer, generated cloudconfig.Mapping
 		}
 		return layers[0].Data
 	}
-	if len(generated) > 0 && len(layers) > 0 {
+	if !generated.IsEmpty() && len(layers) > 0 {
 		// A script with a mark for mounts is written for guests without udev, which may read no MIME either.
 		severity := diag.Note
 		if c.m.UserData.MountScriptMark != "" {
@@ -251,7 +255,7 @@ func (c *composer) rewrites(x machine.Layer) bool {
 }
 
 // merge makes one cloud-config of the layers and the generated keys.
-func (c *composer) merge(layers []machine.Layer, generated cloudconfig.Mapping, own map[string]diag.Range) secret.Text {
+func (c *composer) merge(layers []machine.Layer, generated *cloudconfig.Document, own map[string]diag.Range) secret.Text {
 	doc := &cloudconfig.Document{}
 	var parsed []*cloudconfig.Document
 	for _, x := range layers {
@@ -270,11 +274,7 @@ func (c *composer) merge(layers []machine.Layer, generated cloudconfig.Mapping, 
 		c.samePaths(next, own)
 		parsed = append(parsed, next)
 	}
-	add, err := cloudconfig.Value(generated)
-	if err != nil {
-		return c.broken(err)
-	}
-	root, err := c.join(doc, cloudconfig.FromNode(add), parsed)
+	root, err := c.join(doc, generated, parsed)
 	if err != nil {
 		return c.broken(err)
 	}
@@ -435,18 +435,14 @@ func field(n *yaml.Node, key string) *yaml.Node {
 }
 
 // multipart makes one message of the layers, the scripts and the generated cloud-config.
-func (c *composer) multipart(layers []machine.Layer, generated cloudconfig.Mapping, scripts []mimepart.Part) secret.Text {
+func (c *composer) multipart(layers []machine.Layer, generated *cloudconfig.Document, scripts []mimepart.Part) secret.Text {
 	var parts []mimepart.Part
 	for _, x := range layers {
 		parts = append(parts, c.part(x)...)
 	}
 	parts = append(parts, scripts...)
-	if len(generated) > 0 {
-		node, err := cloudconfig.Value(generated)
-		if err != nil {
-			return c.broken(err)
-		}
-		text, err := cloudconfig.FromNode(node).Encode()
+	if !generated.IsEmpty() {
+		text, err := generated.Encode()
 		if err != nil {
 			return c.broken(err)
 		}
