@@ -50,10 +50,6 @@ func AppendHow() How {
 	return How{{Type: "list", Options: []string{"append"}}, {Type: "dict", Options: []string{"recurse_array"}}, {Type: "str"}}
 }
 
-// BaseHow is the merger of cloud-init's own layers (system, vendor and user configuration): the earlier value wins,
-// mappings are united at every depth, lists are not joined.
-func BaseHow() How { return How{{Type: "list"}, {Type: "dict"}, {Type: "str"}} }
-
 // ErrHow is wrapped by every error about a merge_how, merge_type or Merge-Type that cloud-init does not understand.
 // cloud-init drops the whole part in that case.
 var ErrHow = errors.New("cloud-init does not understand this way to merge")

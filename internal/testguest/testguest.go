@@ -58,12 +58,6 @@ func DiskKernel(tb testing.TB) (kernel, initrd string) {
 	return filepath.Join(dir, "vmlinuz"), filepath.Join(dir, "initrd.img")
 }
 
-// Kernel returns the path of a bootable Linux kernel image.
-func Kernel(tb testing.TB, flavour Flavour) string {
-	tb.Helper()
-	return filepath.Join(kit(tb, flavour), "vmlinuz")
-}
-
 // kit returns the directory that holds a kernel and its modules.
 func kit(tb testing.TB, flavour Flavour) string {
 	tb.Helper()
