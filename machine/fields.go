@@ -47,14 +47,14 @@ func Fields() []Field {
 func HardwareFields() FieldSet {
 	return NewFieldSet("identity.uuid", "identity.serial", "disks", "shares", "media", "hardware", "boot",
 		"network.nics.model", "network.nics.network", "network.nics.pciAddress", "network.nics.bootOrder",
-		"network.nics.linkDown", "running", "restartPolicy", "guest.os")
+		"network.nics.linkDown", "running", "restartPolicy", "guest.os", "agentUsers")
 }
 
 // ControlFields are those that vmseed itself acts on: they choose the machine and the data source, or name a layer in
 // messages.
 func ControlFields() FieldSet {
 	return NewFieldSet("name", "namespace", "dataSource", "identity.uid", "identity.revision", "labels", "annotations",
-		"guest.release", "stopGrace",
+		"guest.release", "guest.ignitionPlatform", "compat", "stopGrace", "ignition.name",
 		"metaData.name", "vendorData.name", "userData.layers.name", "network.document.name",
 		"metaData.merge", "vendorData.merge", "network.document.merge")
 }

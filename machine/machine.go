@@ -45,10 +45,17 @@ type Machine struct {
 	PhoneHome   PhoneHome     `field:"phoneHome"`
 	PowerState  PowerState    `field:"powerState"`
 	Keyboard    Keyboard      `field:"keyboard"`
+	Units       []Unit        `field:"units"`
+	Storage     Storage       `field:"storage"`
+	// AgentUsers are credentials that reach the guest through its QEMU guest agent while it runs, not through the seed.
+	AgentUsers []AgentUser `field:"agentUsers"`
 
 	MetaData   []Layer  `field:"metaData"`
 	UserData   UserData `field:"userData"`
 	VendorData []Layer  `field:"vendorData"`
+	// Ignition are the author's own Ignition configs, or Butane from which one is made. A later one is a child of those
+	// before it: what it states wins.
+	Ignition []Layer `field:"ignition"`
 
 	Disks    []Disk   `field:"disks"`
 	Shares   []Share  `field:"shares"`
@@ -60,6 +67,9 @@ type Machine struct {
 	DataSource string `field:"dataSource"`
 	// DSMode is cloud-init's dsmode: local, net or disabled.
 	DSMode string `field:"dsmode"`
+	// Compat is the system whose habits the seed keeps where its guests or clients can see them, such as kubevirt: the
+	// names and the order of members of the meta-data. Empty means vmseed's own, which are those of cloud-init.
+	Compat string `field:"compat"`
 	// Running is false when the document wants the machine to exist, but not to run.
 	Running *bool `field:"running"`
 	// RestartPolicy is Always, OnFailure or Never.
@@ -128,6 +138,9 @@ type Guest struct {
 	Release  string `field:"release"`
 	Timezone string `field:"timezone"`
 	Locale   string `field:"locale"`
+	// IgnitionPlatform is the ignition.platform.id of the image, which decides where its Ignition looks: qemu (default),
+	// openstack, kubevirt, proxmoxve or flatcar.
+	IgnitionPlatform string `field:"ignitionPlatform"`
 }
 
 // User is an account of the guest.

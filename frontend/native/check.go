@@ -14,6 +14,7 @@ import (
 func (d *decoder) check(m *machine.Machine) {
 	d.checkUsers(m)
 	d.checkMounts(m)
+	d.checkSystem(m)
 	d.checkDisks(m)
 	d.checkNICs(m)
 	d.checkMedia(m)
@@ -134,6 +135,37 @@ func (d *decoder) checkMounts(m *machine.Machine) {
 	for i, x := range m.DeviceLinks {
 		d.refer(fmt.Sprintf("deviceLinks[%d].disk", i), "disk", x.Disk, disks)
 	}
+}
+
+func (d *decoder) checkSystem(m *machine.Machine) {
+	for i, x := range m.Units {
+		at := fmt.Sprintf("units[%d]", i)
+		if x.Mask && (!x.Content.IsZero() || x.Enabled != nil && *x.Enabled) {
+			d.report(at+".mask", CodeConflict, "remove it, or content and enabled", "a masked unit is never started")
+		}
+		unique(d, x.DropIns, at+".dropIns", "name", func(x machine.DropIn) string { return x.Name })
+	}
+	disks := names(m.Disks, func(x machine.Disk) string { return x.Name })
+	for i, x := range m.Storage.Disks {
+		at := fmt.Sprintf("storage.disks[%d]", i)
+		d.only(at, 1, map[string]bool{"disk": x.Disk != "", "device": x.Device != ""})
+		d.refer(at+".disk", "disk", x.Disk, disks)
+		for j, p := range x.Partitions {
+			if (p.Size|p.Start)%(1<<20) != 0 {
+				d.report(fmt.Sprintf("%s.partitions[%d]", at, j), CodeConflict, "give sizes such as 512Mi", "partitions begin and end at whole MiB")
+			}
+		}
+	}
+	for i, x := range m.Storage.Filesystems {
+		at := fmt.Sprintf("storage.filesystems[%d]", i)
+		d.only(at, 1, map[string]bool{"disk": x.Disk != "", "device": x.Device != ""})
+		d.refer(at+".disk", "disk", x.Disk, disks)
+		if x.Partition != 0 && x.Disk == "" {
+			d.report(at+".partition", CodeConflict, "remove it", "only a disk has partitions")
+		}
+	}
+	unique(d, m.Units, "units", "name", func(x machine.Unit) string { return x.Name })
+	unique(d, m.AgentUsers, "agentUsers", "name", func(x machine.AgentUser) string { return x.Name })
 }
 
 func (d *decoder) checkDisks(m *machine.Machine) {

@@ -71,6 +71,13 @@ var (
 	shareTag  = &form{what: "a tag of at most 36 characters without commas and white space", example: "data", pattern: regexp.MustCompile(`^[^\s,\x00-\x1f]{1,36}$`)}
 	diskLabel = &form{what: "a label of at most 32 letters, digits and _ -", example: "SYSPREP", pattern: regexp.MustCompile(`^[A-Za-z0-9_ -]{1,32}$`)}
 
+	unitName = &form{what: "the file name of a systemd unit", example: "web.service",
+		pattern: regexp.MustCompile(`^[A-Za-z0-9:_.@\\-]+\.(service|socket|device|mount|automount|swap|target|path|timer|slice|scope)$`)}
+	dropInName     = &form{what: "a file name that ends in .conf", example: "10-limits.conf", pattern: regexp.MustCompile(`^[A-Za-z0-9:_.@\\-]+\.conf$`)}
+	partitionLabel = &form{what: "a label of at most 36 characters without colons", example: "data", pattern: regexp.MustCompile(`^[^:\x00-\x1f\x7f]{1,36}$`)}
+	partitionType  = &form{what: "linux, swap, efi or the GUID of a partition type", example: "linux",
+		pattern: regexp.MustCompile(`^(linux|swap|efi|[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$`)}
+
 	quantity = &form{what: "a size", example: "2Gi", pattern: regexp.MustCompile(`^[0-9]+(\.[0-9]*)?([kMGTPE]|[KMGTPE]i|[eE][0-9]{1,2})?$`)}
 	duration = &form{what: "a duration with units", example: "1m30s", pattern: regexp.MustCompile(`^[0-9.]+(ns|us|µs|ms|s|m|h)([0-9.]+(ns|us|µs|ms|s|m|h))*$`)}
 	octal    = &form{what: "permissions as four octal digits in quotes", example: `"0644"`, pattern: regexp.MustCompile(`^[0-7]{3,4}$`)}

@@ -45,6 +45,7 @@ var rules = ruleSet{
 	"identity.instanceType": is(line), "identity.cloudName": is(line), "identity.launchIndex": between(0, math.MaxInt32),
 
 	"guest.os": oneOf("linux", "coreos", "windows"), "guest.release": is(simpleName), "guest.timezone": is(zone), "guest.locale": is(locale),
+	"guest.ignitionPlatform": oneOf("qemu", "openstack", "kubevirt", "proxmoxve", "flatcar"),
 
 	"users.name": is(userName), "users.gecos": is(gecos), "users.uid": between(0, maxID), "users.primaryGroup": is(userName),
 	"users.groups": is(userName), "users.home": is(absolute), "users.shell": is(absolute), "users.inactive": is(days),
@@ -87,6 +88,16 @@ var rules = ruleSet{
 	"userData.mountScriptMark": is(line),
 	"vendorData.name":          is(line), "vendorData.data": is(anyText).must(), "vendorData.merge": oneOf("virtlet", "replace"),
 
+	"ignition.name": is(line), "ignition.data": is(anyText).must(), "ignition.merge": oneOf("replace"),
+
+	"units.name": is(unitName).must(), "units.content": is(anyText), "units.dropIns.name": is(dropInName).must(), "units.dropIns.content": is(anyText).must(),
+	"storage.disks.disk": is(line), "storage.disks.device": is(absolute), "storage.disks.table": oneOf("gpt", "mbr"),
+	"storage.disks.partitions.number": between(0, 128), "storage.disks.partitions.label": is(partitionLabel), "storage.disks.partitions.type": is(partitionType),
+	"storage.filesystems.disk": is(line), "storage.filesystems.device": is(absolute), "storage.filesystems.partition": between(0, 128),
+	"storage.filesystems.type":  oneOf("ext4", "xfs", "btrfs", "vfat", "swap").must(),
+	"storage.filesystems.label": is(line), "storage.filesystems.options": is(line),
+	"agentUsers.name": is(userName).must(), "agentUsers.sshAuthorizedKeys": is(publicKey),
+
 	"disks.name": is(simpleName).must(), "disks.device": oneOf("disk", "cdrom", "lun", "floppy"), "disks.source.image": is(line),
 	"disks.source.path": is(absolute), "disks.source.format": oneOf("raw", "qcow2"), "disks.source.claim": is(objectName),
 	"disks.source.ceph.monitors": is(host), "disks.source.ceph.pool": is(line), "disks.source.ceph.volume": is(line),
@@ -114,5 +125,6 @@ var rules = ruleSet{
 	"hardware.cpuShares": between(2, 262144), "hardware.cpuQuota": atLeast(1000), "hardware.cpuPeriod": between(1000, 1000000),
 
 	"boot.kernel": is(absolute), "boot.initrd": is(absolute), "boot.append": is(line),
+	"compat":     oneOf("kubevirt"),
 	"dataSource": is(simpleName), "dsmode": oneOf("local", "net", "disabled"), "restartPolicy": oneOf("Always", "OnFailure", "Never"),
 }

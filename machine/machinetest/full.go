@@ -18,10 +18,11 @@ import (
 // few fields switch others off as long as they are set; see Generated.
 func Full() machine.Machine {
 	m := machine.Machine{
-		Name:          "full-machine",
-		Namespace:     "full-namespace",
-		Identity:      identity(),
-		Guest:         machine.Guest{OS: "linux", Release: "debian-12", Timezone: "Antarctica/Troll", Locale: "de_CH.UTF-8"},
+		Name:      "full-machine",
+		Namespace: "full-namespace",
+		Identity:  identity(),
+		Guest: machine.Guest{OS: "linux", Release: "debian-12", Timezone: "Antarctica/Troll", Locale: "de_CH.UTF-8",
+			IgnitionPlatform: "qemu"},
 		Users:         users(),
 		Groups:        []machine.Group{{Name: "groups-name", GID: of(4711), Members: []string{"users-name", "groups-member"}}},
 		SSH:           ssh(),
@@ -60,6 +61,17 @@ func Full() machine.Machine {
 			MountScripts:    true,
 		},
 		VendorData: []machine.Layer{layer("vendorData-name", "#cloud-config\npackage_reboot_if_required: true # canary\n", machine.MergeVirtlet)},
+		Ignition: []machine.Layer{layer("ignition-name", `{"ignition": {"version": "3.0.0"}, "storage": {"files": [`+
+			`{"path": "/etc/ignition-data", "contents": {"source": "data:,ignition-data-canary"}}]}}`, machine.MergeReplace)},
+		Units: []machine.Unit{
+			{Name: "units-name.service", Content: secret.New("[Service]\nExecStart=/bin/echo units-content-canary\n[Install]\nWantedBy=multi-user.target\n"),
+				Enabled: of(true), DropIns: []machine.DropIn{{Name: "units-dropIns-name.conf", Content: secret.New("[Unit]\n# units-dropIns-content-canary\n")}}},
+			{Name: "units-masked.service", Mask: true},
+		},
+		Storage: storage(),
+		AgentUsers: []machine.AgentUser{{Name: "agentUsers-name", Password: secret.New("agentUsers-password-canary"),
+			SSHAuthorizedKeys: []string{"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGFnZW50VXNlcnMta2V5cy0wMTIzNDU2Nzg5MDEy agentUsers@sshAuthorizedKeys"}}},
+		Compat:     "kubevirt",
 		DataSource: "nocloud", DSMode: "local",
 		Running: of(true), RestartPolicy: "OnFailure", StopGrace: 97 * time.Second,
 		Labels:      map[string]string{"example.org/labels": "labels-value", "app": "labels-app"},
@@ -143,6 +155,19 @@ func mounts() []machine.Mount {
 		{Disk: "disk-blank", Partition: 1, Path: "/mounts-disk", Type: "ext4", Options: []string{"noatime", "x-mounts-options"}},
 		{Share: "shares-name", Path: "/mounts-share", Type: "9p"},
 		{Device: "LABEL=mounts-device", Path: "/mounts-device"},
+	}
+}
+
+func storage() machine.Storage {
+	return machine.Storage{
+		Disks: []machine.DiskLayout{{Disk: "disk-path", Table: "gpt", Wipe: true, Partitions: []machine.Partition{
+			{Number: 1, Label: "partitions-label", Start: 3 << 20, Size: 101 << 20, Type: "linux"},
+			{Number: 2, Type: "0657FD6D-A4AB-43C4-84E5-0933C84B4F4F"},
+		}}, {Device: "/dev/storage-disks-device", Table: "mbr", Partitions: []machine.Partition{{Type: "linux"}}}},
+		Filesystems: []machine.Filesystem{
+			{Disk: "disk-path", Partition: 1, Type: "ext4", Label: "fs-label", Wipe: true, Options: []string{"-m", "1"}},
+			{Device: "/dev/storage-filesystems-device", Type: "swap"},
+		},
 	}
 }
 
