@@ -1,0 +1,6 @@
+package kubevirt
+
+import "github.com/vmseed/vmseed/format/tree"
+
+// accessCredentials reads spec.accessCredentials.
+func (r *reader) accessCredentials(spec tree.Value) {}
