@@ -6,11 +6,12 @@ import (
 	"regexp"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/vmseed/vmseed/datasource/internal/account"
+	"github.com/vmseed/vmseed/datasource/internal/devices"
+	"github.com/vmseed/vmseed/datasource/internal/shell"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/cloudconfig"
-	"github.com/vmseed/vmseed/format/crypt"
 	"github.com/vmseed/vmseed/machine"
 )
 
@@ -160,7 +161,7 @@ func (g *generator) accounts() {
 func (g *generator) user(u machine.User, at string) cloudconfig.Mapping {
 	hash := g.hash(u, at)
 	unlock := u.LockPassword
-	if unlock == nil && opens(hash) {
+	if unlock == nil && account.Opens(hash) {
 		unlock = new(bool)
 	}
 	e := pairs(pair("name", u.Name), pair("gecos", u.Gecos))
@@ -193,7 +194,7 @@ func (g *generator) defaultUser(u machine.User, at string) {
 		g.put("password", hash)
 		g.put("chpasswd", pairs(pair("expire", &u.ExpirePassword)))
 		hash, expire = "", false
-	} else if opens(hash) && lock == nil {
+	} else if account.Opens(hash) && lock == nil {
 		lock = new(bool)
 	}
 	switch {
@@ -214,22 +215,12 @@ func (g *generator) defaultUser(u machine.User, at string) {
 	g.put("user", overrides)
 }
 
-// opens reports whether a hash lets anyone in: the marks of a locked account do not.
-func opens(hash string) bool { return hash != "" && hash != "*" && !strings.HasPrefix(hash, "!") }
-
-// hash returns the user's password hash. The salt depends on who the user is, never on the password.
+// hash returns the user's password hash.
 func (g *generator) hash(u machine.User, at string) string {
-	if !u.PasswordHash.IsZero() {
-		if !crypt.IsHash(u.PasswordHash.Reveal()) {
-			g.list.Warnf(CodePassword, g.place(at), "make one with mkpasswd", "the passwordHash of user %q does not look like a hash of crypt(5)", u.Name)
-		}
-		return u.PasswordHash.Reveal()
+	hash, odd, err := account.Hash(g.m, u)
+	if odd {
+		g.list.Warnf(CodePassword, g.place(at), "make one with mkpasswd", "the passwordHash of user %q does not look like a hash of crypt(5)", u.Name)
 	}
-	if u.Password.IsZero() {
-		return ""
-	}
-	id := g.m.Identity
-	hash, err := crypt.SHA512(u.Password.Reveal(), crypt.Salt(g.m.Namespace, g.m.Name, id.UUID, u.Name, fmt.Sprint(id.Revision)))
 	if err != nil {
 		g.list.Errorf(CodePassword, g.place(at), "give a passwordHash instead", "the password of user %q cannot be hashed", u.Name)
 	}
@@ -309,29 +300,13 @@ func sudo(rules []string) any {
 func (g *generator) environment() string {
 	var b strings.Builder
 	for i, v := range g.m.Environment {
-		value := v.Value.Reveal()
-		if v.Name == "" || strings.ContainsFunc(v.Name, func(r rune) bool { return r <= ' ' || r == '=' || r == 0x7f }) {
-			g.list.Errorf(CodeEnvironment, g.place(fmt.Sprintf("environment[%d]", i)), "use letters, digits and underscores",
-				"%q cannot be the name of a variable", v.Name)
+		if wrong, remedy := shell.CheckVariable(v); wrong != "" {
+			g.list.Errorf(CodeEnvironment, g.place(fmt.Sprintf("environment[%d]", i)), remedy, wrong, v.Name)
 			continue
 		}
-		if strings.ContainsRune(value, 0) || !utf8.ValidString(value) {
-			g.list.Errorf(CodeEnvironment, g.place(fmt.Sprintf("environment[%d]", i)), "put the value into a file",
-				"the value of variable %q is no text", v.Name)
-			continue
-		}
-		fmt.Fprintf(&b, "%s=%s\n", v.Name, quoteValue(value))
+		fmt.Fprintf(&b, "%s=%s\n", v.Name, shell.Value(v.Value.Reveal()))
 	}
 	return b.String()
-}
-
-// quoteValue puts a value into double quotes where it needs them. A line break stays a line break inside the quotes, so
-// it cannot begin a variable of its own.
-func quoteValue(s string) string {
-	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_") == "" {
-		return s
-	}
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(s) + `"`
 }
 
 // references complains of mounts and links of what the machine has not.
@@ -347,7 +322,7 @@ func (g *generator) references() {
 		}
 	}
 	for i, link := range g.m.DeviceLinks {
-		if _, ok := findDisk(g.m, link.Disk); !ok {
+		if _, ok := devices.Disk(g.m, link.Disk); !ok {
 			g.list.Errorf(CodeNoSuchDisk, g.place(fmt.Sprintf("deviceLinks[%d]", i)), "name one of the machine's disks",
 				"there is no disk %q for the link %s", link.Disk, link.Path)
 		}

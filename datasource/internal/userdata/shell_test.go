@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vmseed/vmseed/datasource/internal/shell"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
@@ -56,11 +57,11 @@ func equal(t *testing.T, got, want []string) {
 	}
 }
 
-// TestShellWords has a real shell read words that quote has made.
+// TestShellWords has a real shell read words that package shell has made.
 func TestShellWords(t *testing.T) {
 	var script strings.Builder
 	for _, p := range payloads() {
-		fmt.Fprintf(&script, "printf '%%s\\0' %s\n", quote(p))
+		fmt.Fprintf(&script, "printf '%%s\\0' %s\n", shell.Word(p))
 	}
 	equal(t, run(t, script.String()), payloads())
 }
@@ -79,7 +80,7 @@ func TestEnvironmentFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte(g.environment()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, run(t, ". "+quote(file)+"\n"+script.String()), payloads())
+	equal(t, run(t, ". "+shell.Word(file)+"\n"+script.String()), payloads())
 }
 
 // TestScriptsRun runs the scripts for paths that mean something to a shell, with the programs that change the guest

@@ -20,6 +20,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/vmseed/vmseed/datasource"
+	"github.com/vmseed/vmseed/datasource/internal/devices"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/cloudconfig"
 	"github.com/vmseed/vmseed/format/cloudconfig/lint"
@@ -388,11 +389,11 @@ func (c *composer) relink(root *yaml.Node) error {
 			continue
 		}
 		for _, link := range c.m.DeviceLinks {
-			d, ok := findDisk(c.m, link.Disk)
+			d, ok := devices.Disk(c.m, link.Disk)
 			if !ok || row.Content[0].Value != link.Path {
 				continue
 			}
-			name, err := cloudconfig.Value(deviceName(d, 0))
+			name, err := cloudconfig.Value(devices.ByID(d))
 			if err != nil {
 				return err
 			}
