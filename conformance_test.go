@@ -73,7 +73,7 @@ func each(t *testing.T, run func(t *testing.T, r *judge.Release, source, format 
 // everything is the machine with every field set, without what the fake boot cannot follow.
 func everything() machine.Machine {
 	m := machinetest.Generated()
-	m.DSMode = ""
+	m.DSMode, m.Compat = "", ""
 	for i := range m.Network.NICs {
 		m.Network.NICs[i].Rename = ""
 	}

@@ -43,11 +43,17 @@ func Fields() []Field {
 }
 
 // HardwareFields are those that a hypervisor or the one who places the machine must honour. No data source can express
-// them, and none is asked to.
+// them, and none is asked to. The tags of devices are not among them: it is the guest that reads those.
 func HardwareFields() FieldSet {
 	return NewFieldSet("identity.uuid", "identity.serial", "disks", "shares", "media", "hardware", "boot",
 		"network.nics.model", "network.nics.network", "network.nics.pciAddress", "network.nics.bootOrder",
-		"network.nics.linkDown", "running", "restartPolicy", "guest.os", "agentUsers")
+		"network.nics.linkDown", "running", "restartPolicy", "guest.os", "agentUsers").
+		without("disks.tag", "hardware.hostDevices.tag")
+}
+
+// without spells the set out in leaves and leaves some of them out.
+func (s FieldSet) without(fields ...Field) FieldSet {
+	return FieldSet{slices.DeleteFunc(Fields(), func(f Field) bool { return !s.Has(f) || slices.Contains(fields, f) })}
 }
 
 // ControlFields are those that vmseed itself acts on: they choose the machine and the data source, or name a layer in

@@ -37,7 +37,8 @@ func (ConfigDrive) Name() string { return "configdrive" }
 
 // Expresses lists what reaches the guest. network_data.json has no words for bridges and for router advertisements.
 func (ConfigDrive) Expresses() machine.FieldSet {
-	return userdata.Expresses().Union(network.Expresses("network.nics.bridge", "network.nics.acceptRA")).Union(machine.NewFieldSet(
+	return userdata.Expresses().Union(network.Expresses("network.nics.bridge", "network.nics.acceptRA")).
+		Union(metadata.TagFields()).Union(machine.NewFieldSet(
 		"identity.instanceID", "identity.hostname", "identity.domain", "identity.region", "identity.availabilityZone",
 		"identity.instanceType", "identity.launchIndex", "identity.tags", "ssh.authorizedKeys", "adminPassword", "metaData", "dsmode"))
 }
@@ -51,7 +52,7 @@ func (c ConfigDrive) Render(m machine.Machine, o datasource.Options) (seed.Seed,
 	if m.UserData.Raw {
 		contents, m = injected(m, meta, &l)
 	}
-	text, err := meta.Encode()
+	text, err := meta.EncodeIn(metadata.StyleFor(m, "instance_type", "instance_id", "hostname", "uuid", "devices", "public_keys"))
 	if err != nil {
 		l.Errorf(metadata.CodeValue, m.Places.Find("metaData"), "", "meta-data cannot be written: %v", err)
 	}
@@ -103,6 +104,11 @@ func metaData(m machine.Machine) (meta metadata.Object, instance string, l diag.
 		l.Warnf(CodeAdminPassword, m.Places.Find("adminPassword"), "set a password hash for a user instead",
 			"every user of a Linux guest can read admin_pass, and cloud-init ignores it; it is meant for cloudbase-init")
 	}
+	keyPrefix := "key-"
+	if metadata.ForKubeVirt(m) {
+		meta["instance_id"], keyPrefix = m.Name+"."+m.Namespace, ""
+	}
+	l = append(l, meta.Tags(m)...)
 	named, problems := meta.Overlay(m.MetaData)
 	l = append(l, problems...)
 	for _, p := range []struct{ nova, noCloud, value string }{
@@ -119,7 +125,7 @@ func metaData(m machine.Machine) (meta metadata.Object, instance string, l diag.
 	instance = metadata.Instance(m, meta.Text("uuid"))
 	meta["uuid"], meta["instance-id"] = instance, instance
 	if keys, ok := meta["public-keys"]; ok && !named["public_keys"] {
-		meta["public_keys"] = keyMap(keys)
+		meta["public_keys"] = metadata.KeyMap(keyPrefix, keys)
 	}
 	return meta, instance, l
 }
@@ -137,28 +143,6 @@ func follow(meta metadata.Object, named map[string]bool, nova, noCloud, value st
 	if !named[noCloud] || !named[nova] {
 		meta[noCloud] = v
 	}
-}
-
-// keyMap turns keys into the mapping from name to key that both cloud-init and cloudbase-init read.
-func keyMap(keys any) any {
-	var list []string
-	switch k := keys.(type) {
-	case []string:
-		list = k
-	case []any:
-		for _, v := range k {
-			list = append(list, fmt.Sprint(v))
-		}
-	case string:
-		list = []string{k}
-	default:
-		return keys
-	}
-	out := map[string]string{}
-	for i, k := range list {
-		out[fmt.Sprintf("key-%d", i)] = k
-	}
-	return out
 }
 
 // injected moves the machine's files to the drive's own way of writing files, for user-data that cannot carry them.

@@ -24,7 +24,9 @@ type Config struct {
 // nothing must at least be spoken of in a diagnostic.
 func Run(t *testing.T, c Config) {
 	t.Run("deterministic", func(t *testing.T) { deterministic(t, c) })
-	t.Run("no silent loss", func(t *testing.T) { noSilentLoss(t, c) })
+	for _, compat := range []string{"", "kubevirt"} {
+		t.Run("no silent loss/"+compat, func(t *testing.T) { noSilentLoss(t, c, compat) })
+	}
 	t.Run("bare machine", func(t *testing.T) { bare(t, c) })
 }
 
@@ -75,8 +77,9 @@ func deterministic(t *testing.T, c Config) {
 }
 
 // noSilentLoss takes away one field after the other, from a machine that states everything and from one that leaves out
-// the author's own documents, because those hide what would be generated.
-func noSilentLoss(t *testing.T, c Config) {
+// the author's own documents, because those hide what would be generated. Whatever system's habits the seed keeps, they
+// lose nothing.
+func noSilentLoss(t *testing.T, c Config, compat string) {
 	elsewhere := machine.HardwareFields().Union(machine.ControlFields())
 	type base struct {
 		m    machine.Machine
@@ -84,6 +87,7 @@ func noSilentLoss(t *testing.T, c Config) {
 	}
 	var bases []base
 	for _, m := range variants() {
+		m.Compat = compat
 		m = placed(t, m)
 		bases = append(bases, base{m, render(c, m)})
 	}

@@ -31,7 +31,7 @@ func (NoCloud) Name() string { return "nocloud" }
 
 // Expresses lists what reaches the guest. NoCloud has no place for an administrator's password and DNS options.
 func (NoCloud) Expresses() machine.FieldSet {
-	return userdata.Expresses().Union(network.Expresses()).Union(machine.NewFieldSet(
+	return userdata.Expresses().Union(network.Expresses()).Union(metadata.TagFields()).Union(machine.NewFieldSet(
 		"identity.instanceID", "identity.hostname", "identity.domain", "identity.region",
 		"identity.availabilityZone", "identity.instanceType", "identity.cloudName", "identity.launchIndex", "identity.tags",
 		"ssh.authorizedKeys", "metaData", "dsmode"))
@@ -49,8 +49,12 @@ func (n NoCloud) Render(m machine.Machine, o datasource.Options) (seed.Seed, dia
 	if m.DSMode != "" {
 		meta["dsmode"] = m.DSMode
 	}
+	l = append(l, meta.Tags(m)...)
 	named, problems := meta.Overlay(m.MetaData)
 	l = append(l, problems...)
+	if metadata.ForKubeVirt(m) {
+		secondNames(meta, named)
+	}
 	guest, _ := lint.ParseGuest(o.Guest)
 	for _, x := range m.MetaData {
 		l = append(l, lint.MetaData(x.Origin, []byte(x.Data.Reveal()), guest)...)
@@ -63,7 +67,7 @@ func (n NoCloud) Render(m machine.Machine, o datasource.Options) (seed.Seed, dia
 	text, ok := meta.Verbatim(m.MetaData, named)
 	if !ok {
 		var err error
-		if text, err = meta.Encode(); err != nil {
+		if text, err = meta.EncodeIn(metadata.StyleFor(m, "instance-type", "instance-id", "local-hostname", "public-keys")); err != nil {
 			l.Errorf(metadata.CodeValue, m.Places.Find("metaData"), "", "meta-data cannot be written: %v", err)
 		}
 	}
@@ -87,6 +91,22 @@ func (n NoCloud) Render(m machine.Machine, o datasource.Options) (seed.Seed, dia
 		Identity: seed.Identity{InstanceID: instance, UUID: m.Identity.UUID, Hostname: meta.Text("local-hostname")},
 		Volumes:  []seed.Volume{v},
 	}, l
+}
+
+// secondNames gives the public keys the form that KubeVirt writes, and adds the names under which CoreOS' Afterburn looks for
+// instance type and keys.
+func secondNames(meta metadata.Object, named map[string]bool) {
+	if keys, ok := meta["public-keys"]; ok && !named["public-keys"] {
+		meta["public-keys"] = metadata.KeyMap("", keys)
+	}
+	for _, p := range []struct{ dashed, scored string }{{"instance-type", "instance_type"}, {"public-keys", "public_keys"}} {
+		if v, ok := meta[p.dashed]; ok && !named[p.scored] {
+			meta[p.scored] = v
+		}
+	}
+	if keys, ok := meta["public_keys"]; ok {
+		meta["public_keys"] = metadata.KeyMap("", keys)
+	}
 }
 
 // networkConfig returns the author's own document as it is, or version 1, the form that reaches every renderer of every

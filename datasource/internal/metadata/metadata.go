@@ -3,7 +3,6 @@
 package metadata
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -17,7 +16,7 @@ import (
 	"github.com/vmseed/vmseed/machine"
 )
 
-// Object is a JSON object. Its keys are written in order of bytes.
+// Object is a JSON object.
 type Object map[string]any
 
 // Overlay puts the top-level keys of the layers over the object, a later layer over an earlier one. Values replace each
@@ -76,25 +75,6 @@ func (o Object) Verbatim(layers []machine.Layer, named map[string]bool) ([]byte,
 		}
 	}
 	return []byte(layers[0].Data.Reveal()), true
-}
-
-// Encode writes the object on one line. Control characters that PyYAML refuses inside JSON are written as escapes.
-func (o Object) Encode() ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(map[string]any(o)); err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	for _, r := range strings.TrimSuffix(b.String(), "\n") {
-		if r >= 0x7f && r <= 0x9f {
-			fmt.Fprintf(&out, `\u%04x`, r)
-		} else {
-			out.WriteRune(r)
-		}
-	}
-	return out.Bytes(), nil
 }
 
 // value turns a node into what encoding/json writes, read as PyYAML reads it.
