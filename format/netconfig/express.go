@@ -85,6 +85,11 @@ func (e expression) in(f Format) says {
 		return e.v2
 	case OpenStack:
 		return e.data
+	case Keyfiles, Networkd:
+		if s, ok := fileLosses(f)[e.field]; ok {
+			return s
+		}
+		return fully()
 	}
 	return e.eni
 }

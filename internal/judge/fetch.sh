@@ -1,6 +1,6 @@
 #!/bin/sh
-# Fetch the cloud-init of two Debian releases, and netplan's generator, and
-# unpack them side by side. Nothing is installed: an installed cloud-init would
+# Fetch the cloud-init of two Debian releases, netplan's generator and
+# NetworkManager's nmcli, and unpack them side by side. Nothing is installed: an installed cloud-init would
 # enable its own boot services on the machine that runs the tests.
 #
 # Printed, one line for each tree: NAME VERSION ROOT
@@ -11,7 +11,8 @@ set -eu
 # NAME SUITE UPSTREAM-VERSION PACKAGES
 trees='22.4 bookworm 22.4.2 cloud-init
 25.1 trixie 25.1.4 cloud-init
-netplan bookworm 0.106 netplan.io libnetplan0'
+netplan bookworm 0.106 netplan.io libnetplan0
+nmcli bookworm 1.42.4 network-manager libnm0'
 
 cache=${VMSEED_CACHE:-${XDG_CACHE_HOME:-${HOME:?neither VMSEED_CACHE nor HOME is set}/.cache}}/vmseed/cloud-init
 
@@ -20,12 +21,19 @@ unavailable() {
 	exit 69
 }
 
+# The tree of a cloud-init is named for its version alone.
+root_of() {
+	case $1 in
+	[0-9]*) echo "$cache/$2" ;;
+	*) echo "$cache/$1-$2" ;;
+	esac
+}
+
 # A tree is complete when its stamp exists: it is written before the rename that
 # makes the tree visible.
 list() {
 	echo "$trees" | while read -r name _ version _; do
-		root=$cache/$version
-		[ "$name" != netplan ] || root=$cache/netplan-$version
+		root=$(root_of "$name" "$version")
 		[ -f "$root/.version" ] || exit 1
 		read -r full <"$root/.version"
 		echo "$name $full $root"
@@ -84,8 +92,7 @@ export APT_CONFIG="$work/apt.conf"
 apt-get -qq update >"$work/log" 2>&1 || unavailable "apt-get update: $(tail -n 1 "$work/log")"
 
 echo "$trees" | while read -r name suite version packages; do
-	root=$cache/$version
-	[ "$name" != netplan ] || root=$cache/netplan-$version
+	root=$(root_of "$name" "$version")
 	[ ! -f "$root/.version" ] || continue
 	mkdir "$work/$name" "$work/debs/$name"
 	for package in $packages; do

@@ -1,5 +1,5 @@
 // Package judge asks the programs that will read our products in a guest what
-// they make of them: cloud-init of two Debian releases, netplan's generator,
+// they make of them: cloud-init of two Debian releases, netplan's generator, NetworkManager, systemd-networkd,
 // PyYAML and util-linux. Nothing of them is installed or changed; each question
 // runs cloud-init's own code in a process that can write to a temporary
 // directory only and reaches no network but the loopback interface.
@@ -22,10 +22,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 )
 
 //go:embed fetch.sh
 var fetchScript []byte
+
+//go:embed networkd.sh
+var networkdScript []byte
 
 //go:embed python/run.py python/judges/*.py dsidentify.sh
 var scripts embed.FS
@@ -58,7 +62,7 @@ func Releases(tb testing.TB) []*Release {
 	needPython(tb)
 	var releases []*Release
 	for _, tree := range trees(tb) {
-		if tree.Name != "netplan" {
+		if unicode.IsDigit(rune(tree.Name[0])) {
 			releases = append(releases, tree)
 		}
 	}
