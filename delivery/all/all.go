@@ -4,6 +4,7 @@ package all
 import (
 	"github.com/vmseed/vmseed/delivery"
 	"github.com/vmseed/vmseed/delivery/dir"
+	"github.com/vmseed/vmseed/delivery/firmware"
 	"github.com/vmseed/vmseed/delivery/volume"
 )
 
@@ -13,5 +14,8 @@ func Deliveries() []delivery.Delivery {
 		volume.ISO(),
 		volume.VFAT(),
 		dir.New(),
+		firmware.Ign(),
+		firmware.FwCfg(),
+		firmware.VirtioBlk(),
 	}
 }

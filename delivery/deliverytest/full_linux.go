@@ -22,7 +22,7 @@ func (c Config) fullDisk(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 		path := filepath.Join(dir, "out")
-		_, err := c.Delivery.Deliver(t.Context(), Seed(), target(path))
+		_, err := c.Delivery.Deliver(t.Context(), c.full(), target(path))
 		if !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("%s: got %v", size, err)
 		}
@@ -36,22 +36,21 @@ func (c Config) fullDisk(t *testing.T) {
 // oldSurvives delivers a small seed, and then one that does not fit.
 func (c Config) oldSurvives(t *testing.T, path string) {
 	t.Helper()
-	if _, err := c.Delivery.Deliver(t.Context(), small("old"), target(path)); errors.Is(err, syscall.ENOSPC) {
+	if _, err := c.Delivery.Deliver(t.Context(), c.small("old"), target(path)); errors.Is(err, syscall.ENOSPC) {
 		return // not even that fits
 	} else if err != nil {
 		t.Fatal(err)
 	}
 	before := entries(t, filepath.Dir(path))
-	large := Seed()
-	large.Volumes = large.Volumes[:1]
-	if _, err := c.Delivery.Deliver(t.Context(), large, target(path)); !errors.Is(err, syscall.ENOSPC) {
+	if _, err := c.Delivery.Deliver(t.Context(), c.large(), target(path)); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("got %v", err)
 	}
 	if after := entries(t, filepath.Dir(path)); !slices.Equal(before, after) {
 		t.Errorf("there was %v, and now is %v", before, after)
 	}
-	user, ok := c.open(t, path).Volumes[0].File("user-data")
-	if !ok || user.Len() == 0 {
+	if c.Carries != Volumes {
+		c.sameSeed(t, path, c.small("old"))
+	} else if user, ok := c.open(t, path).Volumes[0].File("user-data"); !ok || user.Len() == 0 {
 		t.Error("the seed that was there is gone")
 	}
 }

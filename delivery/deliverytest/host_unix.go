@@ -15,7 +15,7 @@ func (c Config) modes(t *testing.T) {
 	for _, mask := range []int{0, 0o022, 0o077} {
 		dir := t.TempDir()
 		old := syscall.Umask(mask)
-		_, err := c.Delivery.Deliver(t.Context(), Seed(), target(filepath.Join(dir, "new", "out")))
+		_, err := c.Delivery.Deliver(t.Context(), c.full(), target(filepath.Join(dir, "new", "out")))
 		syscall.Umask(old)
 		if err != nil {
 			t.Fatal(err)

@@ -30,21 +30,22 @@ func (Dir) Name() string { return "dir" }
 var ErrForeign = errors.New("the directory holds something else")
 
 // Deliver writes the first volume's tree into the directory, and every further volume into a directory beside it that
-// is named after machine and volume. The directory may hold an earlier tree of the same files. Files are 0600,
-// directories that are made 0700.
+// is named after machine and volume. An Ignition config for the firmware is the file config.ign in the first directory.
+// The directory may hold an earlier tree of the same files. Files are 0600, directories that are made 0700.
 func (d Dir) Deliver(ctx context.Context, s seed.Seed, t delivery.Target) (delivery.Receipt, error) {
 	receipt := delivery.Receipt{Delivery: d.Name()}
 	if t.Writer != nil {
 		return receipt, fmt.Errorf("dir: %w", delivery.ErrNeedsFile)
 	}
-	if len(s.Volumes) == 0 {
-		return receipt, fmt.Errorf("dir: %w", delivery.ErrNoVolume)
+	volumes, err := trees(s)
+	if err != nil {
+		return receipt, fmt.Errorf("dir: %w", err)
 	}
 	base := t.Path
 	if t.Dir {
 		base = filepath.Join(t.Path, s.Machine.String())
 	}
-	for _, v := range s.Volumes {
+	for _, v := range volumes {
 		target := base
 		if v.Name != "" {
 			target = filepath.Join(filepath.Dir(filepath.Clean(base)), s.Machine.String()+"."+v.Name)
@@ -55,7 +56,30 @@ func (d Dir) Deliver(ctx context.Context, s seed.Seed, t delivery.Target) (deliv
 			return delivery.Receipt{}, errors.Join(err, d.Remove(context.WithoutCancel(ctx), receipt))
 		}
 	}
+	receipt.Attachments = delivery.KernelArgs(s)
 	return receipt, nil
+}
+
+// trees are the volumes of a seed, with the Ignition config that its guest finds in the firmware as a file of the first.
+func trees(s seed.Seed) ([]seed.Volume, error) {
+	if s.Firmware.IsZero() {
+		return s.Volumes, delivery.CheckVolumes(s)
+	}
+	if err := delivery.CheckTrees(s); err != nil {
+		return nil, err
+	}
+	items := s.Firmware.FwCfg
+	config, item, ok := s.Ignition()
+	if !ok || len(items) != 1 || item != items[0].Name || len(s.Firmware.SMBIOS) > 0 {
+		return nil, fmt.Errorf("%w: it has things for the firmware beside an Ignition config", delivery.ErrPart)
+	}
+	file := seed.File{Path: seed.IgnitionFile, Content: config}
+	if len(s.Volumes) == 0 || s.Volumes[0].Name != "" {
+		return slices.Insert(slices.Clone(s.Volumes), 0, seed.Volume{Files: []seed.File{file}}), nil
+	}
+	out := slices.Clone(s.Volumes)
+	out[0].Files = append(slices.Clone(out[0].Files), file)
+	return out, nil
 }
 
 // writeTree writes one volume and returns what it made that was not there before.
@@ -171,7 +195,7 @@ func prune(p string) error {
 	return os.Remove(p)
 }
 
-// Open reads a directory back that holds a seed of NoCloud or ConfigDrive.
+// Open reads a directory back that holds a seed of NoCloud, ConfigDrive or Ignition.
 func (d Dir) Open(name string) (seed.Seed, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -189,11 +213,21 @@ func (d Dir) Open(name string) (seed.Seed, error) {
 	if err != nil {
 		return seed.Seed{}, fmt.Errorf("%s: %w", name, err)
 	}
-	source := seed.Layout(v)
-	if source == "" {
-		return seed.Seed{}, fmt.Errorf("%s: %w: it has neither meta-data nor openstack/latest/meta_data.json", name, delivery.ErrNotSeed)
+	var s seed.Seed
+	if config, ok := v.File(seed.IgnitionFile); ok && seed.IgnitionVersion(config) != "" {
+		s.Firmware.FwCfg = []seed.FwCfg{{Content: config}}
+		v.Files = slices.DeleteFunc(v.Files, func(f seed.File) bool { return f.Path == seed.IgnitionFile })
 	}
-	return seed.Seed{DataSource: source, Volumes: []seed.Volume{v}}, nil
+	switch s.DataSource = seed.Layout(v); {
+	case s.DataSource != "":
+		s.Volumes = []seed.Volume{v}
+	case len(v.Files) == 0 && !s.Firmware.IsZero():
+		s.DataSource = "ignition"
+	default:
+		return seed.Seed{}, fmt.Errorf("%s: %w: it has neither meta-data nor openstack/latest/meta_data.json, nor %s alone",
+			name, delivery.ErrNotSeed, seed.IgnitionFile)
+	}
+	return s, nil
 }
 
 var (

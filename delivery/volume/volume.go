@@ -34,8 +34,8 @@ func (v Volume) Name() string { return v.format }
 // <namespace>_<name>.<volume>.<format>. Prepared images are attached where they are. Images are 0600 files.
 func (v Volume) Deliver(ctx context.Context, s seed.Seed, t delivery.Target) (delivery.Receipt, error) {
 	receipt := delivery.Receipt{Delivery: v.Name()}
-	if len(s.Volumes) == 0 {
-		return receipt, fmt.Errorf("%s: %w", v.format, delivery.ErrNoVolume)
+	if err := delivery.CheckVolumes(s); err != nil {
+		return receipt, fmt.Errorf("%s: %w", v.format, err)
 	}
 	if t.Writer != nil {
 		if len(s.Volumes) != 1 || s.Volumes[0].Path != "" {
@@ -67,6 +67,7 @@ func (v Volume) Deliver(ctx context.Context, s seed.Seed, t delivery.Target) (de
 		receipt.Attachments = append(receipt.Attachments, seed.Attachment{Kind: seed.Drive, Path: path, Label: vol.Label,
 			Serial: vol.Serial, Bus: vol.Bus})
 	}
+	receipt.Attachments = append(receipt.Attachments, delivery.KernelArgs(s)...)
 	return receipt, nil
 }
 
