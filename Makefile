@@ -9,10 +9,11 @@
 # make golden         rewrite the expected files of tests and the generated docs
 # make tools          install what conformance and e2e need (Debian, as root)
 # make guest          build the Debian guest image of e2e and demo
+# make guest-ignition build the Debian guest image whose initramfs runs Ignition
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: check-go build tools guest demo unit cross conformance e2e fuzz bench golden test clean
+.PHONY: check-go build tools guest guest-ignition demo unit cross conformance e2e fuzz bench golden test clean
 
 FUZZTIME ?= 60s
 E2E_TIMEOUT ?= 60m
@@ -75,6 +76,9 @@ tools:
 guest:
 	./e2e/guest/build.sh
 
+guest-ignition:
+	./e2e/guest/build-ignition.sh
+
 demo: build tools guest
 	./e2e/demo.sh
 
@@ -125,6 +129,7 @@ test: check-go
 	-@$(MAKE) --no-print-directory cross
 	-@$(MAKE) --no-print-directory conformance
 	-@$(SUMMARY) step guest image $(MAKE) --no-print-directory guest
+	-@$(SUMMARY) step guest ignition $(MAKE) --no-print-directory guest-ignition
 	-@$(MAKE) --no-print-directory e2e
 	@$(SUMMARY) total tools unit cross conformance guest e2e
 

@@ -33,43 +33,6 @@ done_already() {
 	echo "$image/disk.img"
 }
 
-# privileged COMMAND...: with root's powers over the files of the guest's tree.
-privileged() {
-	if [ "$(id -u)" = 0 ]; then
-		"$@"
-	else
-		unshare --map-root-user --map-auto "$@"
-	fi
-}
-
-bootstrap() {
-	sources >"$work/sources.list"
-	check_sources "$work/sources.list"
-	apt-config dump Acquire | grep -i proxy >"$work/apt.conf" || true
-	say "installing the guest's packages"
-	# INITRD=No keeps the kernel package from building an initramfs before
-	# everything that belongs into it is there. The kernel fills /dev, and an
-	# unprivileged user could not unpack device files.
-	INITRD=No mmdebstrap --quiet --variant=minbase --architectures="$arch" \
-		--include="$(sed '/^#/d; /^$/d' "$here/guest-packages.txt" | tr '\n' ,)" \
-		--aptopt="$work/apt.conf" --aptopt='Acquire::Retries "3"' \
-		--dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
-		--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
-		--dpkgopt='path-include=/usr/share/locale/locale.alias' \
-		--customize-hook="$(cat "$here/configure.sh")" \
-		--skip=output/dev --format=tar \
-		"$suite" "$work/root.tar" "$work/sources.list" >&2
-	mkdir "$work/root"
-	privileged tar -x --numeric-owner -f "$work/root.tar" -C "$work/root"
-	privileged mkdir -p "$work/root/dev"
-	rm "$work/root.tar"
-}
-
-# The tree's owners are out of an ordinary user's reach.
-clean_work() {
-	privileged rm -rf "$work"
-}
-
 make_esp() {
 	esp=$work/esp.img
 	truncate -s "${esp_size}M" "$esp"
@@ -115,19 +78,12 @@ done_already && exit 0
 
 need apt-get apt awk mawk flock util-linux mmdebstrap mmdebstrap sfdisk fdisk mke2fs e2fsprogs \
 	mkfs.fat dosfstools mcopy mtools syslinux syslinux "$gptmbr" syslinux "$efi_loader" systemd-boot-efi
-if [ "$(id -u)" != 0 ]; then
-	need newuidmap uidmap unshare util-linux
-	if ! unshare --map-root-user --map-auto true 2>/dev/null; then
-		say "$(id -un) has no subordinate ids, or may not use them: run this as root,"
-		say "or let root run: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $(id -un)"
-		exit 3
-	fi
-fi
+need_privileges
 open_work "$cache" disk
 done_already && exit 0
 
 mkdir "$work/out"
-bootstrap
+bootstrap "$here/guest-packages.txt" "$here/configure.sh"
 cp "$work/root/boot"/vmlinuz-* "$work/out/vmlinuz"
 cp "$work/root/boot"/initrd.img-* "$work/out/initrd.img"
 make_esp

@@ -91,9 +91,57 @@ private_apt() {
 	export APT_CONFIG
 }
 
-# clean_work: a script that makes files of other owners replaces it.
+# privileged COMMAND...: with root's powers over the files of a guest's tree.
+privileged() {
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	else
+		unshare --map-root-user --map-auto "$@"
+	fi
+}
+
+# need_privileges: exit 3 where privileged() cannot work.
+need_privileges() {
+	[ "$(id -u)" != 0 ] || return 0
+	need newuidmap uidmap unshare util-linux
+	unshare --map-root-user --map-auto true 2>/dev/null && return 0
+	say "$(id -un) has no subordinate ids, or may not use them: run this as root,"
+	say "or let root run: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $(id -un)"
+	exit 3
+}
+
+# bootstrap PACKAGES HOOK: make the tree $work/root of the packages that a file
+# lists, one a line, and run a script of customize hooks on it.
+bootstrap() {
+	sources >"$work/sources.list"
+	check_sources "$work/sources.list"
+	apt-config dump Acquire | grep -i proxy >"$work/apt.conf" || true
+	say "installing the guest's packages"
+	# INITRD=No keeps the kernel package from building an initramfs before
+	# everything that belongs into it is there. The kernel fills /dev, and an
+	# unprivileged user could not unpack device files.
+	INITRD=No mmdebstrap --quiet --variant=minbase --architectures="$arch" \
+		--include="$(sed '/^#/d; /^$/d' "$1" | tr '\n' ,)" \
+		--aptopt="$work/apt.conf" --aptopt='Acquire::Retries "3"' \
+		--dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
+		--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+		--dpkgopt='path-include=/usr/share/locale/locale.alias' \
+		--customize-hook="$(cat "$2")" \
+		--skip=output/dev --format=tar \
+		"$suite" "$work/root.tar" "$work/sources.list" >&2
+	mkdir "$work/root"
+	privileged tar -x --numeric-owner -f "$work/root.tar" -C "$work/root"
+	privileged mkdir -p "$work/root/dev"
+	rm "$work/root.tar"
+}
+
+# clean_work: the owners of a guest's tree are out of an ordinary user's reach.
 clean_work() {
-	rm -rf "$work"
+	if [ -d "$work/root" ]; then
+		privileged rm -rf "$work"
+	else
+		rm -rf "$work"
+	fi
 }
 
 # open_work DIR NAME: take the lock of the cache and make a work directory beside the

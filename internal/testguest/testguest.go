@@ -58,6 +58,17 @@ func DiskKernel(tb testing.TB) (kernel, initrd string) {
 	return filepath.Join(dir, "vmlinuz"), filepath.Join(dir, "initrd.img")
 }
 
+// Ignition returns the raw disk image of a Debian guest that the real Ignition
+// sets up in its initramfs, with the kernel and the initramfs to boot it by: it
+// has no boot loader. Its root file system is LABEL=root. The image is shared
+// and built as that of Disk.
+func Ignition(tb testing.TB) (image, kernel, initrd string) {
+	tb.Helper()
+	image = runScript(tb, "build-ignition.sh")
+	dir := filepath.Dir(image)
+	return image, filepath.Join(dir, "vmlinuz"), filepath.Join(dir, "initrd.img")
+}
+
 // kit returns the directory that holds a kernel and its modules.
 func kit(tb testing.TB, flavour Flavour) string {
 	tb.Helper()
