@@ -32,8 +32,9 @@ type Console struct {
 	result  Result
 	keys    bool
 	stage   Stage
-	// idle means that the guest was seen to wait for a user without a word of cloud-init.
-	idle bool
+	// idle means that the guest was seen to wait for a user.
+	idle     bool
+	ignition ignitionState
 }
 
 // NewConsole makes a reader for a machine that passes on what it finds.
@@ -55,16 +56,28 @@ func (c *Console) Write(p []byte) (int, error) {
 		rest = tail
 	}
 	// A prompt is a line without an end.
-	if c.stage == "" && !c.idle && c.line.Len() < 300 && consoleLogin.MatchString(clean(escapeCodes.ReplaceAllString(c.line.String(), ""))+" ") {
-		c.idle = true
-		e := c.event(Failed)
-		e.Error = "the guest shows its login prompt, but no sign of cloud-init: the image has none, or it found no seed"
-		c.emit(e)
+	if !c.idle && c.line.Len() < 300 && consoleLogin.MatchString(clean(escapeCodes.ReplaceAllString(c.line.String(), ""))+" ") {
+		c.prompt()
 	}
 	return len(p), nil
 }
 
+// prompt handles a guest that waits for a user.
+func (c *Console) prompt() {
+	switch {
+	case c.ignition.seen:
+		c.idle = true
+		c.endIgnition()
+	case c.stage == "":
+		c.idle = true
+		e := c.event(Failed)
+		e.Error = "the guest shows its login prompt, but no sign of cloud-init or Ignition: the image has neither, or it found no seed"
+		c.emit(e)
+	}
+}
+
 func (c *Console) read(line string) {
+	c.readIgnition(line)
 	if m := consoleRun.FindStringSubmatch(line); m != nil {
 		if stage := consoleStage[m[2]]; stage != c.stage {
 			if stage == Local {

@@ -2,6 +2,8 @@ package report
 
 import (
 	_ "embed"
+	"encoding/base64"
+	"encoding/json"
 	"strings"
 
 	"github.com/vmseed/vmseed/machine"
@@ -16,6 +18,20 @@ var (
 	reporterShell string
 )
 
+// The reporter of guests that Ignition sets up, which need not have Python: a program for sh, coreutils and systemd.
+var (
+	//go:embed ignition.sh
+	ignitionProgram string
+	//go:embed ignition.service
+	ignitionUnitFile string
+)
+
+// The reporter's names in the guest.
+const (
+	ignitionPath    = "/etc/vmseed/report.sh"
+	ignitionService = "vmseed-report.service"
+)
+
 // Reporter returns the part of a cloud-init seed that makes the guest report. It belongs into the vendor-data, behind
 // the user's own: it is a boothook, so it hides no key of the user's documents, and none of theirs hides it. It runs at
 // every boot, from the network stage until the first boot is done or the guest shuts down, and without a network.
@@ -24,4 +40,25 @@ var (
 func Reporter() machine.Layer {
 	body := strings.Replace(reporterShell, "@SCRIPT@", strings.TrimSpace(reporterProgram), 1)
 	return machine.Layer{Name: "the reporter of vmseed run", Data: secret.New("#cloud-boothook\n" + body)}
+}
+
+// IgnitionReporter returns the Ignition config, of spec 3.0.0, that makes a guest report. It is merged into the user's
+// own. What it installs stays in the guest, runs at every boot until the host has heard how that went, and is started by
+// a link as well as by a preset: systemd applies presets only at a boot that it takes for the first.
+func IgnitionReporter() machine.Layer {
+	type object = map[string]any
+	text, err := json.Marshal(object{
+		"ignition": object{"version": "3.0.0"},
+		"storage": object{
+			"files": []object{{"path": ignitionPath, "overwrite": true, "mode": 0o755,
+				"contents": object{"source": "data:;base64," + base64.StdEncoding.EncodeToString([]byte(ignitionProgram))}}},
+			"links": []object{{"path": "/etc/systemd/system/multi-user.target.wants/" + ignitionService, "overwrite": true,
+				"target": "../" + ignitionService}},
+		},
+		"systemd": object{"units": []object{{"name": ignitionService, "enabled": true, "contents": ignitionUnitFile}}},
+	})
+	if err != nil {
+		return machine.Layer{} // of texts and numbers alone, so there is no error
+	}
+	return machine.Layer{Name: "the reporter of vmseed run", Data: secret.FromBytes(text)}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/vmseed/vmseed/report"
@@ -12,6 +13,9 @@ import (
 // hesitation is how long the console's word on the first boot waits for the reporter's, which says more and comes a
 // little later.
 const hesitation = 45 * time.Second
+
+// moment is how long the console's word on a failure of Ignition waits for more of its words. No reporter follows.
+const moment = 5 * time.Second
 
 // patience is how long a guest that shows no sign of a first boot may still do so.
 const patience = 3 * time.Minute
@@ -92,8 +96,11 @@ func (s *supervisor) fromConsole(e report.Event) {
 	}
 	s.working.Go(func() {
 		wait := hesitation
-		if e.Result == nil {
+		switch {
+		case e.Result == nil:
 			wait = patience
+		case e.Stage == report.Failed && strings.HasPrefix(e.Result.Agent, report.Ignition):
+			wait = moment
 		}
 		if sleep(s.ctx, wait) != nil {
 			return // finish takes it from there
