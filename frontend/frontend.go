@@ -86,6 +86,9 @@ type Options struct {
 	DSMode   string
 	// FeatureGates are KubeVirt's.
 	FeatureGates []string
+	// UserDataLimit is how many bytes of inline user-data, and of network data, a KubeVirt definition may hold; 0 stands
+	// for KubeVirt's own limit.
+	UserDataLimit int
 }
 
 // ErrNotFound is wrapped by the errors of a Resolver about an object that does not exist.

@@ -6,11 +6,13 @@ package kubevirt
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/kubeobject"
 	"github.com/vmseed/vmseed/format/tree"
 	"github.com/vmseed/vmseed/frontend"
+	"github.com/vmseed/vmseed/frontend/internal/kubedoc"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
 )
@@ -27,12 +29,21 @@ func (Frontend) Name() string { return "kubevirt" }
 func (Frontend) Read(ctx context.Context, src frontend.Source) ([]machine.Machine, diag.List) {
 	var out []machine.Machine
 	var l diag.List
+	gates := gates{ctx: ctx, resolver: src.Resolver, flags: src.Options.FeatureGates}
 	for _, doc := range src.Documents {
+		if isConfig(doc.Tree) {
+			gates.configuration(doc.Tree, &l)
+		}
+	}
+	for _, doc := range src.Documents {
+		if isConfig(doc.Tree) {
+			continue
+		}
 		if !doc.Tree.Exists() {
 			l.Errorf(CodeNotVM, diag.At(doc.File, 1, 1), "", "a VirtualMachine or VirtualMachineInstance should stand here")
 			continue
 		}
-		r := reader{ctx: ctx, resolver: src.Resolver, options: src.Options, doc: doc.Tree, m: &machine.Machine{}, places: machine.Places{}}
+		r := reader{ctx: ctx, resolver: src.Resolver, options: src.Options, gates: &gates, doc: doc.Tree, m: &machine.Machine{}, places: machine.Places{}}
 		r.m.Document = machine.Document{Form: "kubevirt", Text: secret.FromBytes(doc.Data)}
 		if r.read() {
 			r.m.Places = r.places
@@ -40,7 +51,7 @@ func (Frontend) Read(ctx context.Context, src frontend.Source) ([]machine.Machin
 		}
 		l = append(l, r.list...)
 	}
-	return out, l
+	return out, append(l, sharedIDs(out)...)
 }
 
 // reader reads one definition. Its methods report troubles in list and go on, so that one run shows them all.
@@ -48,92 +59,110 @@ type reader struct {
 	ctx      context.Context
 	resolver frontend.Resolver
 	options  frontend.Options
+	gates    *gates
 	list     diag.List
 
 	// doc is the whole object, meta and spec are the metadata and spec of the instance: for a VirtualMachine those of
 	// its template.
 	doc, meta, spec tree.Value
+	// vm is the spec of a VirtualMachine, and absent for an instance.
+	vm tree.Value
 	// prefix is the path of spec, with which KubeVirt's messages begin: spec.template.spec or spec.
 	prefix string
+	// version is the API version without its group, such as v1.
+	version string
 	// namespace is that of the object and of all it refers to.
 	namespace string
 
 	m      *machine.Machine
 	places machine.Places
 
-	// volumes are those of the spec in their order, and disks the entries that name them.
-	volumes []volume
-	disks   []disk
-	// seed is the kind of the first cloud-init volume, cloudInitNoCloud or cloudInitConfigDrive.
-	seed string
+	// volumes are those of the spec in their order, disks the entries that name them, and templates the volumes that the
+	// cluster makes for the machine, by name.
+	volumes   []volume
+	disks     []disk
+	templates map[string]tree.Value
+	// bootOrders are the places of the boot orders that are taken.
+	bootOrders map[int64]tree.Value
+	// seed is the first cloud-init volume; its kind is empty when there is none.
+	seed volume
 }
 
-// volume is an entry of spec.volumes.
-type volume struct {
-	name  string
-	kind  string     // the field that holds its source, such as containerDisk
-	value tree.Value // the entry
-	src   tree.Value // what stands below kind
-}
-
-// disk is an entry of spec.domain.devices.disks.
-type disk struct {
-	name   string // of its volume
-	device string // disk, cdrom, lun or floppy
-	value  tree.Value
-	target tree.Value // what stands below device
-	used   bool
-}
-
-// volumeKinds says how the volumes of each kind are read, each with the entry of the disk that names it; that is absent
-// when there is none.
-var volumeKinds = map[string]func(r *reader, v volume, d disk){
-	"secret":         (*reader).medium,
-	"configMap":      (*reader).medium,
-	"sysprep":        (*reader).medium,
-	"serviceAccount": (*reader).medium,
-	"downwardAPI":    (*reader).medium,
-}
-
-func (r *reader) medium(v volume, d disk) { r.mediaVolume(v.kind, v.value, d.value) }
-
-// hasSeed reports whether there is a volume of a kind, such as cloudInitNoCloud.
-func (r *reader) hasVolume(kind string) bool {
-	for _, v := range r.volumes {
-		if v.kind == kind {
-			return true
-		}
-	}
-	return false
-}
-
+// read fills the machine. It returns false when the document is no definition at all.
 func (r *reader) read() bool {
-	if isLegacy(r.spec) {
-		r.legacyLayout()
-		return true
+	if !r.identify() {
+		r.doc.Consume()
+		return false
 	}
-	r.accessCredentials(r.spec)
+	r.sort(r.doc, objectFields)
+	r.m.Compat = "kubevirt"
+	r.at(r.doc.Range(), "")
+	r.metadata()
+	if r.vm.Exists() {
+		r.virtualMachine()
+	}
+	if r.spec.Want(&r.list, tree.Map) {
+		r.instance()
+	} else if !r.spec.Exists() && r.prefix == "spec" {
+		r.doc.Errorf(&r.list, CodeNotVM, "give it a spec", "the %s has no spec", "VirtualMachineInstance")
+	}
+	for _, e := range r.doc.Unread() {
+		r.warn(e, CodeUnread, "", "nothing reads %s, so what it says is lost", e.Value.Path())
+	}
 	return true
 }
 
-// isLegacy reports whether a spec has the layout from before v1alpha2, in which disks hold their sources themselves.
+// instance reads the spec of an instance.
+func (r *reader) instance() {
+	r.identity()
+	if isLegacy(r.spec) {
+		r.legacyLayout()
+		r.lifecycle()
+		r.ignition()
+		return
+	}
+	r.sort(r.spec, specFields)
+	r.lifecycle()
+	r.hardware()
+	r.findVolumes()
+	r.findDisks()
+	r.devices()
+	r.readVolumes()
+	r.chooseRoot()
+	r.network()
+	r.accessCredentials(r.spec)
+	r.ignition()
+}
+
+// isLegacy reports whether a spec has the layout from before volumes existed, in which disks hold their sources themselves.
 func isLegacy(spec tree.Value) bool {
 	for _, d := range spec.At("domain", "devices", "disks").Items() {
-		if d.Kind() == tree.Map && (d.Get("type").Exists() || d.Get("target").Exists() || d.Get("source").Exists() || d.Get("cloudinit").Exists()) {
-			return true
+		for _, field := range []string{"type", "target", "source", "cloudinit"} {
+			if d.Get(field).Exists() {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-func (r *reader) add(s diag.Severity, code diag.Code, e tree.Entry, remedy, format string, args ...any) {
-	r.list.Add(diag.Diagnostic{Code: code, Severity: s, Range: e.Span(), Field: e.Value.Path(),
+// refuse reports what KubeVirt's admission refuses, in its words. They name the field, so the diagnostic does not.
+func (r *reader) refuse(v tree.Value, code diag.Code, remedy, format string, args ...any) {
+	r.list.Errorf(code, v.Range(), remedy, format, args...)
+}
+
+func (r *reader) warn(e tree.Entry, code diag.Code, remedy, format string, args ...any) {
+	r.list.Add(diag.Diagnostic{Code: code, Severity: diag.Warning, Range: e.Span(), Field: e.Value.Path(),
 		Summary: fmt.Sprintf(format, args...), Remedy: remedy})
+}
+
+func (r *reader) remark(e tree.Entry, code diag.Code, format string, args ...any) {
+	r.list.Add(diag.Diagnostic{Code: code, Severity: diag.Note, Range: e.Span(), Field: e.Value.Path(), Summary: fmt.Sprintf(format, args...)})
 }
 
 // note adds a remark that asks for nothing.
 func (r *reader) note(v tree.Value, code diag.Code, format string, args ...any) {
-	r.list.Add(diag.Diagnostic{Code: code, Severity: diag.Note, Range: v.Span(), Field: v.Path(), Summary: fmt.Sprintf(format, args...)})
+	kubedoc.Note(&r.list, v, code, format, args...)
 }
 
 // at records where a value of the machine stands in the document.
@@ -144,28 +173,40 @@ func (r *reader) at(place diag.Range, path string, args ...any) {
 }
 
 // text reads a text, and says whether it could.
-func (r *reader) text(v tree.Value) (string, bool) {
-	before := len(r.list)
-	text := v.Str(&r.list)
-	return text, len(r.list) == before
+func (r *reader) text(v tree.Value) (string, bool) { return kubedoc.Text(&r.list, v) }
+
+// quantity reads an amount that is not negative. It returns false when there is none.
+func (r *reader) quantity(v tree.Value) (kubeobject.Quantity, bool) {
+	return kubedoc.Quantity(&r.list, v, CodeQuantity)
 }
 
-// resolve finds an object that v refers to by name, in the definition's namespace. A missing one is an error at v, or a
-// note when it is optional.
+// in returns a path below spec as KubeVirt's messages write it.
+func (r *reader) in(format string, args ...any) string {
+	return r.prefix + "." + fmt.Sprintf(format, args...)
+}
+
+// finder finds objects in the namespace of the definition.
+func (r *reader) finder() kubedoc.Finder {
+	return kubedoc.Finder{Ctx: r.ctx, Resolver: r.resolver, Namespace: r.namespace, Missing: CodeMissingObject, MissingKey: CodeMissingKey}
+}
+
+// resolve finds an object that v refers to by name. A missing one is an error at v, or a note when it is optional.
 func (r *reader) resolve(v tree.Value, kind, name string, optional bool) (kubeobject.Object, bool) {
-	return kubeobject.Object{}, false
+	return r.finder().Find(&r.list, v, kind, name, optional)
 }
 
-// missingKey reports that an object lacks a key, and names those that it has.
-func (r *reader) missingKey(v tree.Value, o kubeobject.Object, keys []string, optional bool) {}
-
-// layerBase64 reads a text in base64 as a layer whose name says where it is from, such as "volume cloudinitdisk, userData".
-// The message of KubeVirt for text that is no base64 names the field behind path, such as spec.volumes[0].cloudInitNoCloud.
-func (r *reader) layerBase64(v tree.Value, path, name string) (machine.Layer, bool) {
-	return machine.Layer{}, false
+// missingKey reports that an object has none of some keys.
+func (r *reader) missingKey(v tree.Value, o kubeobject.Object, optional bool, keys ...string) {
+	r.finder().Lacks(&r.list, v, o, optional, keys...)
 }
 
-// layerSecret reads the value under the first key that a Secret has.
-func (r *reader) layerSecret(v tree.Value, secretName string, keys ...string) (machine.Layer, bool) {
-	return machine.Layer{}, false
+// dnsLabel says what is wrong with a DNS label (RFC 1123) of at most 63 characters, or returns an empty text.
+func dnsLabel(text string) string {
+	switch {
+	case len(text) > 63:
+		return "it has more than 63 characters"
+	case !kubeobject.ValidName(text) || strings.Contains(text, "."):
+		return "it consists of lower-case letters, digits and dashes, and begins and ends with a letter or digit"
+	}
+	return ""
 }
