@@ -2,7 +2,9 @@ package ignconfig
 
 import (
 	"bytes"
+	"encoding/json"
 	"regexp"
+	"strings"
 )
 
 // Kind is a form that configs are written in.
@@ -22,20 +24,19 @@ const (
 func (k Kind) String() string { return [...]string{"none", "Ignition", "Butane"}[k] }
 
 var (
-	ignitionKey = regexp.MustCompile(`(?i)^\{\s*"(ignition|ignitionVersion)"\s*:|"ignition"\s*:\s*\{|"ignitionVersion"\s*:`)
-	variantKey  = regexp.MustCompile(`(?m)^["']?variant["']?[ \t]*:`)
-	versionKey  = regexp.MustCompile(`(?m)^["']?version["']?[ \t]*:`)
+	variantKey = regexp.MustCompile(`(?m)^["']?variant["']?[ \t]*:`)
+	versionKey = regexp.MustCompile(`(?m)^["']?version["']?[ \t]*:`)
 )
 
-// Recognise tells what the beginning of a text claims to be. It is fast, never fails, and does not say that the text is
-// valid.
+// Recognise tells what the beginning of a text claims to be: a JSON object with the member ignition, or YAML with variant
+// and version at its top. It is fast, never fails, and does not say that the text is valid.
 func Recognise(head []byte) Kind {
-	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+	text := bytes.TrimLeft(bytes.TrimPrefix(head, byteOrderMark), " \t\r\n")
 	switch {
 	case len(text) == 0:
 		return None
 	case text[0] == '{':
-		if ignitionKey.Match(text) {
+		if claimsIgnition(text) {
 			return Ignition
 		}
 	case variantKey.Match(text) && versionKey.Match(text):
@@ -44,5 +45,36 @@ func Recognise(head []byte) Kind {
 	return None
 }
 
-// IsButane reports whether a text claims to be a Butane document: YAML with variant and version at its top.
+// IsButane reports whether a text claims to be a Butane document.
 func IsButane(head []byte) bool { return Recognise(head) == Butane }
+
+// claimsIgnition looks for the member ignition of the outermost object. It needs no valid JSON behind it.
+func claimsIgnition(text []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(text))
+	depth, isKey := 0, false
+	for {
+		t, err := d.Token()
+		if err != nil {
+			return false
+		}
+		switch t := t.(type) {
+		case json.Delim:
+			switch t {
+			case '{', '[':
+				depth++
+				isKey = depth == 1
+				continue
+			}
+			depth--
+		case string:
+			if depth == 1 && isKey && (strings.EqualFold(t, "ignition") || t == "ignitionVersion") {
+				return true
+			}
+		}
+		if depth == 1 {
+			isKey = !isKey
+		} else if depth == 0 {
+			return false
+		}
+	}
+}
