@@ -1,7 +1,6 @@
 package virtlet
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/kubeobject"
 	"github.com/vmseed/vmseed/format/tree"
+	"github.com/vmseed/vmseed/frontend/internal/kubedoc"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
 )
@@ -200,8 +200,6 @@ func (r *reader) keyRef(v tree.Value, kind string) (string, bool) {
 	return item.Value.Reveal(), ok
 }
 
-var subscript = regexp.MustCompile(`^metadata\.(labels|annotations)\['([^']+)'\]$`)
-
 // clusterFields are known once the pod runs. A pod that was read back from the cluster states them.
 var clusterFields = map[string][]string{"spec.nodeName": {"spec", "nodeName"}, "status.hostIP": {"status", "hostIP"},
 	"status.podIP": {"status", "podIP"}, "status.hostIPs": nil, "status.podIPs": nil}
@@ -214,8 +212,8 @@ func (r *reader) fieldRef(v tree.Value) (string, bool) {
 	text := path.Str(r.list)
 	meta := r.pod.Get("metadata")
 	var unheard diag.List
-	if m := subscript.FindStringSubmatch(text); m != nil {
-		return meta.At(m[1], m[2]).Loose(&unheard), true
+	if value, ok := kubedoc.MetaField(meta, text); ok {
+		return value, true
 	}
 	switch text {
 	case "metadata.name":
@@ -228,8 +226,6 @@ func (r *reader) fieldRef(v tree.Value) (string, bool) {
 		}
 		path.Errorf(r.list, CodeClusterOnly, "give the pod metadata.uid", "the pod has no UID yet")
 		return "", false
-	case "metadata.labels", "metadata.annotations":
-		return keyValues(meta.Get(strings.TrimPrefix(text, "metadata."))), true
 	case "spec.serviceAccountName":
 		if name := r.pod.At("spec", "serviceAccountName").Loose(&unheard); name != "" {
 			return name, true
@@ -263,20 +259,6 @@ func (r *reader) addresses(path tree.Value, field string) (string, bool) {
 		return "", false
 	}
 	return strings.Join(out, ","), true
-}
-
-// keyValues writes a map as Kubernetes' downward API does: sorted lines of key="value" without a final line break.
-func keyValues(v tree.Value) string {
-	m := map[string]string{}
-	var unheard diag.List
-	for _, e := range v.Entries() {
-		m[e.Key] = e.Value.Loose(&unheard)
-	}
-	var lines []string
-	for _, k := range sortedKeys(m) {
-		lines = append(lines, fmt.Sprintf("%s=%s", k, strconv.Quote(m[k])))
-	}
-	return strings.Join(lines, "\n")
 }
 
 // resourceFieldRef returns an amount of the container's resources, in units of a divisor, rounded up. A request that is

@@ -141,11 +141,12 @@ func checkCodes(t *Tree) []Problem {
 	return out
 }
 
-// explanations notes the constants that stand as Code: in a composite literal inside func Codes.
+// explanations notes the constants that stand as Code: in a composite literal inside func Codes, or inside one of the
+// functions that a long list is cut into, whose names end in Codes.
 func explanations(f *File, explained map[string]bool) {
 	for _, d := range f.AST.Decls {
 		fn, ok := d.(*ast.FuncDecl)
-		if !ok || fn.Recv != nil || fn.Name.Name != "Codes" {
+		if !ok || fn.Recv != nil || !strings.HasSuffix(fn.Name.Name, "Codes") {
 			continue
 		}
 		ast.Inspect(fn, func(n ast.Node) bool {
