@@ -122,6 +122,7 @@ func (r *reader) instance() {
 		return
 	}
 	r.sort(r.spec, specFields)
+	r.noCloudInit(r.spec.Get("cloudInit"))
 	r.lifecycle()
 	r.hardware()
 	r.findVolumes()
@@ -137,7 +138,7 @@ func (r *reader) instance() {
 // isLegacy reports whether a spec has the layout from before volumes existed, in which disks hold their sources themselves.
 func isLegacy(spec tree.Value) bool {
 	for _, d := range spec.At("domain", "devices", "disks").Items() {
-		for _, field := range []string{"type", "target", "source", "cloudinit"} {
+		for _, field := range []string{"type", "target", "source", "cloudinit", "cloudInit"} {
 			if d.Get(field).Exists() {
 				return true
 			}

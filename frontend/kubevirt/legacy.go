@@ -226,10 +226,23 @@ func (r *reader) cloudInitField(v tree.Value) {
 	}
 }
 
+// noCloudInit refuses spec.cloudInit beside volumes, whose schema has no such field.
+func (r *reader) noCloudInit(v tree.Value) {
+	if !v.Want(&r.list, tree.Map) {
+		return
+	}
+	for _, e := range v.Entries() {
+		r.noSource(e, e.Key)
+	}
+	if len(v.Entries()) == 0 {
+		v.Errorf(&r.list, CodeSource, "add a volume of the kind "+noCloud, "there are no cloud-init data here")
+	}
+}
+
 // noSource reports a source of cloud-init data that nobody knows, with those that there are.
 func (r *reader) noSource(e tree.Entry, name string) {
 	r.list.Add(diag.Diagnostic{Code: CodeSource, Severity: diag.Error, Range: e.Span(), Field: e.Value.Path(),
-		Summary: "there is no source \"" + name + "\" of cloud-init data; the sources are nocloud on a disk of this layout, and since v1alpha2 the volumes " +
+		Summary: "there is no source \"" + name + "\" of cloud-init data; the sources are nocloud on a disk of the first layout, and since then the volumes " +
 			noCloud + " and " + configDrive,
 		Remedy: "choose one of these, or add a data source of your own: docs/how-to/add-a-data-source.md"})
 	e.Value.Consume()

@@ -23,7 +23,7 @@ var (
 
 	templateFields = kubedoc.Table{"metadata": used, "spec": used, "apiVersion": cluster, "kind": cluster}
 
-	specFields = kubedoc.Table{"domain": used, "volumes": used, "networks": used, "accessCredentials": used, "hostname": used,
+	specFields = kubedoc.Table{"domain": used, "cloudInit": used, "volumes": used, "networks": used, "accessCredentials": used, "hostname": used,
 		"subdomain": used, "architecture": used, "terminationGracePeriodSeconds": used, "dnsConfig": lost, "dnsPolicy": cluster,
 		"priorityClassName": cluster, "nodeSelector": cluster, "affinity": cluster, "schedulerName": cluster,
 		"serviceAccountName": cluster, "tolerations": cluster, "topologySpreadConstraints": cluster, "evictionStrategy": cluster,
