@@ -9,6 +9,7 @@ import (
 	"github.com/vmseed/vmseed/format/tree"
 	"github.com/vmseed/vmseed/frontend"
 	"github.com/vmseed/vmseed/frontend/cniresult"
+	"github.com/vmseed/vmseed/frontend/kubevirt"
 	"github.com/vmseed/vmseed/frontend/native"
 	"github.com/vmseed/vmseed/frontend/plain"
 	"github.com/vmseed/vmseed/frontend/virtlet"
@@ -20,11 +21,12 @@ func Frontends() []frontend.Frontend {
 	return []frontend.Frontend{
 		native.New(),
 		virtlet.Frontend{},
+		kubevirt.Frontend{},
 		plain.New(),
 	}
 }
 
 // Codes explains the diagnostics of the front ends and of the readers below them.
 func Codes() []diag.Explanation {
-	return slices.Concat(bounded.Codes(), tree.Codes(), kubeobject.Codes(), native.Codes(), virtlet.Codes(), plain.Codes(), cniresult.Codes())
+	return slices.Concat(bounded.Codes(), tree.Codes(), kubeobject.Codes(), native.Codes(), virtlet.Codes(), kubevirt.Codes(), plain.Codes(), cniresult.Codes())
 }

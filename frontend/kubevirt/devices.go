@@ -101,7 +101,7 @@ func (r *reader) watchdog(v tree.Value) {
 
 // pci reads a PCI address. Messages call the device what.
 func (r *reader) pci(v tree.Value, what string) string {
-	text := v.Str(&r.list)
+	text := v.Loose(&r.list) // YAML 1.1 has it for a number of base 60, but not the readers on the way to KubeVirt
 	if text != "" && !pciForm.MatchString(text) {
 		r.refuse(v, CodeDevice, "write it as 0000:00:05.0", "%s has malformed PCI address (%s).", what, text)
 	}
@@ -195,7 +195,7 @@ func (r *reader) target(d *disk) {
 
 // disk makes a disk of the machine of an entry. A disk without an entry is one of the default bus.
 func (r *reader) disk(d disk) machine.Disk {
-	out := machine.Disk{Name: d.volume, Bus: r.bus(d)}
+	out := machine.Disk{Name: d.name, Bus: r.bus(d)}
 	if d.device != targets[0] {
 		out.Device = d.device
 	}

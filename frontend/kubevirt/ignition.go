@@ -82,7 +82,7 @@ func (g *gates) configuration(v tree.Value, l *diag.List) {
 		l.Add(diag.Diagnostic{Code: CodeNoGuest, Severity: diag.Note, Range: e.Span(), Field: e.Value.Path(),
 			Summary: fmt.Sprintf("the field %s concerns the cluster, not the guest", e.Key)})
 	}
-	v.At("apiVersion").Loose(l)
+	readVersion(v.Get("apiVersion"), l)
 	v.At("kind").Loose(l)
 	configuration := v.At("spec", "configuration")
 	developer := configuration.Get("developerConfiguration")

@@ -160,7 +160,12 @@ func (r *reader) networkInterface(i int, v tree.Value, networks []*network) {
 	case "down":
 		nic.LinkDown = true
 	case "absent":
-		r.note(state, CodeNetwork, "the interface is absent, so the guest does not see it")
+		r.note(v, CodeNetwork, "the interface is absent, so the guest does not see it")
+		for _, n := range networks {
+			if n.name == nic.Name {
+				r.note(n.value, CodeNetwork, "the only interface of the network is absent")
+			}
+		}
 		return
 	default:
 		state.Errorf(&r.list, CodeNetwork, "", "the state of an interface is up, down or absent")
@@ -176,7 +181,7 @@ func (r *reader) networkInterface(i int, v tree.Value, networks []*network) {
 
 // mac reads a MAC address of 48 bits in any of the usual spellings.
 func (r *reader) mac(v tree.Value, path string) string {
-	text := v.Str(&r.list)
+	text := v.Loose(&r.list)
 	if text == "" {
 		return ""
 	}

@@ -49,7 +49,7 @@ func (r *reader) identify() bool {
 	}
 	kind, version := r.doc.Get("kind"), r.doc.Get("apiVersion")
 	name := kind.Loose(&r.list)
-	if !r.readVersion(version) {
+	if r.version = readVersion(version, &r.list); r.version == "" {
 		return false
 	}
 	spec := r.doc.Get("spec")
@@ -85,25 +85,25 @@ func (r *reader) notVM(v tree.Value, remedy string) {
 	v.Errorf(&r.list, CodeNotVM, remedy, "a VirtualMachine or VirtualMachineInstance should stand here")
 }
 
-func (r *reader) readVersion(v tree.Value) bool {
-	text := v.Loose(&r.list)
+// readVersion returns an API version without its group, or nothing when it is none of KubeVirt's.
+func readVersion(v tree.Value, l *diag.List) string {
+	text := v.Loose(l)
 	name, ok := strings.CutPrefix(text, group)
 	remark, known := versions[name]
 	switch {
 	case !v.Exists():
-		v.Errorf(&r.list, CodeNotVM, "add \"apiVersion: kubevirt.io/v1\"", "the definition has no apiVersion")
-		return false
+		v.Errorf(l, CodeNotVM, "add \"apiVersion: kubevirt.io/v1\"", "the document has no apiVersion")
 	case !ok:
-		r.notVM(v, `write "kubevirt.io/v1"`)
-		return false
+		v.Errorf(l, CodeNotVM, `write "kubevirt.io/v1"`, "an object of the API group kubevirt.io should stand here")
 	case !known:
-		v.Errorf(&r.list, CodeVersion, tree.Suggest(name, slices.Sorted(maps.Keys(versions))), "KubeVirt has no API version %q", name)
-		return false
-	case remark != "":
-		r.note(v, CodeVersion, "%s", remark)
+		v.Errorf(l, CodeVersion, tree.Suggest(name, slices.Sorted(maps.Keys(versions))), "KubeVirt has no API version %q", name)
+	default:
+		if remark != "" {
+			kubedoc.Note(l, v, CodeVersion, "%s", remark)
+		}
+		return name
 	}
-	r.version = name
-	return true
+	return ""
 }
 
 // The annotations that mean something here. What others say is the author's.

@@ -230,7 +230,7 @@ func (r *reader) blockVolume(v volume, d disk, fill func(*reader, volume, *machi
 
 // noVolume reads a volume that has no use here.
 func (r *reader) noVolume(v volume, d disk) {
-	v.src.Warnf(&r.list, CodeNoEffect, "remove it", "vmseed has no %s volumes", v.kind)
+	r.warn(tree.Entry{Place: v.value.Range(), Value: v.value}, CodeNoEffect, "remove it", "vmseed has no %s volumes", v.kind)
 	v.src.Consume()
 	d.value.Consume()
 }

@@ -30,6 +30,7 @@ type inputFlags struct {
 	revision                                      int
 	noMultipart                                   bool
 	featureGates                                  []string
+	userDataLimit                                 int
 	kubeconfig, kubeContext                       string
 	// extra are parts that go into the vendor-data.
 	extra []machine.Layer
@@ -54,6 +55,7 @@ func (in *inputFlags) register(cmd *cobra.Command) {
 	f.StringVar(&in.kubeconfig, "kubeconfig", "", "resolve Secrets and ConfigMaps from a cluster (vmseed-kube only)")
 	f.StringVar(&in.kubeContext, "context", "", "context of --kubeconfig (vmseed-kube only)")
 	f.StringSliceVar(&in.featureGates, "feature-gates", nil, "KubeVirt feature gates")
+	f.IntVar(&in.userDataLimit, "userdata-limit", 0, "largest inline user-data and network data of a KubeVirt definition, in bytes (default 2048)")
 }
 
 // read returns the files of the command line with their roles.
@@ -117,7 +119,7 @@ func (a *app) machines(ctx context.Context, in *inputFlags, args []string) ([]ma
 		return nil, nil, err
 	}
 	machines, l := a.engine.Load(ctx, inputs, vmseed.LoadOptions{Options: frontend.Options{
-		Hostname: in.hostname, DSMode: in.dsmode, FeatureGates: in.featureGates}})
+		Hostname: in.hostname, DSMode: in.dsmode, FeatureGates: in.featureGates, UserDataLimit: in.userDataLimit}})
 	if l.HasErrors() {
 		return nil, l, nil
 	}
