@@ -56,6 +56,7 @@ func (s *supervisor) adopt(pids []int) (<-chan error, error) {
 		s.status(Paused, status.Status)
 	}
 	s.note("a new supervisor took the VM over")
+	s.forgetCredentials()
 	ended := make(chan error, 1)
 	s.working.Go(func() {
 		select {

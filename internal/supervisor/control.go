@@ -17,6 +17,8 @@ const (
 	pathReset   = "/reset"
 	pathEvents  = "/events"
 	pathConsole = "/console"
+	// pathCredentials takes what the guest agent shall set.
+	pathCredentials = "/credentials"
 	// consoleProtocol is what a client upgrades to: the bytes of the console, both ways.
 	consoleProtocol = "vmseed-console"
 )
@@ -62,6 +64,7 @@ func (s *supervisor) listenControl() (*control, error) {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 	})
+	mux.HandleFunc("POST "+pathCredentials, s.serveCredentials)
 	mux.HandleFunc("GET "+pathEvents, s.serveEvents)
 	mux.HandleFunc("GET "+pathConsole, s.serveConsole)
 	c.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}

@@ -8,6 +8,10 @@
 // through its networks break, and new ones wait until the new supervisor is there. Nothing the guest wrote to its console
 // or reported is lost.
 //
+// Credentials that the guest agent sets are in no file of the VM. A client hands them to the supervisor, which keeps them
+// until the agent has taken them, and forgets them then. They end with a supervisor that ends before that; whoever wants
+// them set hands them over again.
+//
 // For users of the package: Root is the directory of all VMs; Create makes a VM's directory, Open returns its Client,
 // List finds those that there are, Sweep removes what crashed processes left. A Client starts, inspects, stops and removes
 // its VM, follows its events, waits for its first boot and connects to its console.

@@ -4,11 +4,13 @@ package supervisor_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -51,6 +53,8 @@ type fake struct {
 	monitor   net.Conn
 	status    string
 	ended     chan int
+	// asked is how often the agent was asked to set a password.
+	asked int
 }
 
 // The behaviours of the fake.
@@ -62,6 +66,7 @@ const (
 	wrote     = "wrote"      // is stopped by QEMU after it wrote
 	stillborn = "stillborn"  // QEMU ends before its monitor answers
 	shortLife = "short-life" // speaks and powers off
+	withAgent = "with-agent" // as good, with a guest agent
 )
 
 func fakeQEMU(behaviour string) int {
@@ -72,6 +77,7 @@ func fakeQEMU(behaviour string) int {
 	f := &fake{behaviour: behaviour, status: "prelaunch", ended: make(chan int, 1)}
 	for name, serve := range map[string]func(net.Conn){
 		supervisor.MonitorSocket: f.serveMonitor, supervisor.SerialSocket: f.serveSerial, supervisor.ReportSocket: f.serveReports,
+		supervisor.AgentSocket: f.serveAgent,
 	} {
 		l, err := net.Listen("unix", name)
 		if err != nil {
@@ -136,7 +142,7 @@ func (f *fake) serveMonitor(conn net.Conn) {
 				}
 			}
 		case "system_powerdown":
-			if f.behaviour == good {
+			if f.behaviour == good || f.behaviour == withAgent {
 				after = func() { f.end("guest-shutdown") }
 			}
 		case "quit":
@@ -200,7 +206,7 @@ func (f *fake) drain(conn net.Conn) {
 }
 
 func (f *fake) serveReports(conn net.Conn) {
-	if f.behaviour != good && f.behaviour != deaf {
+	if f.behaviour != good && f.behaviour != deaf && f.behaviour != withAgent {
 		f.drain(conn)
 		return
 	}
@@ -218,4 +224,43 @@ func (f *fake) serveReports(conn net.Conn) {
 		}
 	}
 	f.drain(conn)
+}
+
+// serveAgent plays the guest agent. The user core is there at the second attempt only, as one that the guest still makes.
+func (f *fake) serveAgent(conn net.Conn) {
+	if f.behaviour != withAgent {
+		f.drain(conn)
+		return
+	}
+	lines := bufio.NewScanner(conn)
+	for lines.Scan() {
+		var command struct {
+			Execute   string
+			Arguments struct {
+				ID                 int64
+				Username, Password string
+				Keys               []string
+			}
+		}
+		if err := json.Unmarshal(bytes.TrimLeft(lines.Bytes(), "\xff"), &command); err != nil {
+			return
+		}
+		a := command.Arguments
+		ok := true
+		switch command.Execute {
+		case "guest-sync-delimited":
+			fmt.Fprintf(conn, "\xff{\"return\": %d}\n", a.ID)
+			continue
+		case "guest-set-user-password":
+			f.asked++
+			ok = f.asked > 1 && a.Username == "core" && a.Password == "Y2FuYXJ5LXBhc3N3b3Jk"
+		case "guest-ssh-add-authorized-keys":
+			ok = a.Username == "root" && slices.Equal(a.Keys, []string{"canary-key 1", "canary-key 2"})
+		}
+		if ok {
+			fmt.Fprintln(conn, `{"return": {}}`)
+		} else {
+			fmt.Fprintln(conn, `{"error": {"class": "GenericError", "desc": "no such user"}}`)
+		}
+	}
 }

@@ -42,9 +42,10 @@ func (s *supervisor) launch() (<-chan error, error) {
 		if s.plan.SSH.None {
 			port = 0
 		}
-		*st = State{Status: Starting, Started: &now, Supervisor: os.Getpid(), SSHPort: port}
+		*st = State{Status: Starting, Started: &now, Supervisor: os.Getpid(), SSHPort: port, Credentials: st.Credentials}
 	})
 	s.journal.add(Event{Status: Starting})
+	s.forgetCredentials()
 	if len(s.links) == 0 {
 		if err := s.startNetworks(s.plan.SSH.Port == 0); err != nil {
 			return nil, err

@@ -27,6 +27,8 @@ const (
 	MonitorSocket = "qmp.sock"
 	SerialSocket  = "serial.sock"
 	ReportSocket  = "report.sock"
+	// AgentSocket is that of the port on which the guest's QEMU guest agent listens.
+	AgentSocket = "agent.sock"
 	// TPMSocket is that of the helper which emulates the TPM.
 	TPMSocket = "tpm.sock"
 	// controlSocket is the supervisor's own.

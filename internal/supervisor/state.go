@@ -46,6 +46,17 @@ type State struct {
 	Ended   *time.Time `json:"ended,omitempty"`
 	// FirstBoot is the guest's last final word on its first boot.
 	FirstBoot *report.Event `json:"firstBoot,omitempty"`
+	// Credentials is how far those have come that the guest agent sets; nil means that there are none.
+	Credentials *Condition `json:"credentials,omitempty"`
+}
+
+// Condition is whether something that was asked for is so.
+type Condition struct {
+	// Type is the name of the condition, such as AccessCredentialsSynchronized.
+	Type   string `json:"type"`
+	Status bool   `json:"status"`
+	// Message says why it is not so.
+	Message string `json:"message,omitempty"`
 }
 
 // loadState reads the state in a VM's directory. A VM that was never started has none.
@@ -72,7 +83,7 @@ func (s State) save(dir string) error {
 	return atomicfile.WriteBytes(filepath.Join(dir, stateFile), append(text, '\n'))
 }
 
-// Event is one thing that happened to a VM. Exactly one of Status, Note and Report is set.
+// Event is one thing that happened to a VM. Exactly one of Status, Note, Report and Condition is set.
 type Event struct {
 	// Sequence counts the events of a VM from 1.
 	Sequence int       `json:"seq"`
@@ -81,6 +92,7 @@ type Event struct {
 	Status Status `json:"status,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	// Note is something that a user should know, such as the change to another accelerator.
-	Note   string        `json:"note,omitempty"`
-	Report *report.Event `json:"report,omitempty"`
+	Note      string        `json:"note,omitempty"`
+	Report    *report.Event `json:"report,omitempty"`
+	Condition *Condition    `json:"condition,omitempty"`
 }

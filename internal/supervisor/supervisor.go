@@ -51,6 +51,8 @@ type supervisor struct {
 	spoke bool
 	// answered are the numbers of the reporter's last lines, by boot.
 	answered map[string]int
+	// credentials ends the attempts to set credentials in the guest; nil means that there are none.
+	credentials context.CancelFunc
 	// rough is the console's word on the first boot, kept until it is sure that there is no better.
 	rough *report.Event
 
@@ -305,7 +307,7 @@ func (s *supervisor) helpers() []string {
 
 // sweepSockets removes the sockets of a run that has ended.
 func (s *supervisor) sweepSockets() {
-	names := []string{MonitorSocket, SerialSocket, ReportSocket, TPMSocket}
+	names := []string{MonitorSocket, SerialSocket, ReportSocket, AgentSocket, TPMSocket}
 	for _, n := range s.plan.NICs {
 		names = append(names, n.Socket)
 	}
