@@ -27,6 +27,21 @@ type Writer interface {
 	Write(m machine.Machine) ([]byte, diag.List)
 }
 
+// FormWriter is a form that machines can be written in.
+type FormWriter interface {
+	// Name is the form's name, as users type it.
+	Name() string
+	Writer
+}
+
+// Carrier is the optional power of a Writer whose form has no words for much of a machine. The engine renders what the
+// form does not carry, and gives the writer a machine whose user-data, vendor-data and network document are the rendered
+// ones.
+type Carrier interface {
+	// Carries lists the fields that Write writes, or says itself that it does not.
+	Carries() machine.FieldSet
+}
+
 // RoleReader is the optional power to read files whose role a flag states. Such a front end also sees a file whole before
 // it is taken apart as YAML, because a script is none.
 type RoleReader interface {
@@ -84,6 +99,8 @@ type Options struct {
 	// Hostname and DSMode are for plain files.
 	Hostname string
 	DSMode   string
+	// DataSource is the data source that the user names, which tells what plain user-data is for.
+	DataSource string
 	// FeatureGates are KubeVirt's.
 	FeatureGates []string
 	// UserDataLimit is how many bytes of inline user-data, and of network data, a KubeVirt definition may hold; 0 stands

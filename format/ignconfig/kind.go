@@ -45,6 +45,17 @@ func Recognise(head []byte) Kind {
 	return None
 }
 
+var variantValue = regexp.MustCompile(`(?m)^["']?variant["']?[ \t]*:[ \t]*["']?([a-z0-9]+)`)
+
+// Variant returns the variant that a Butane document names, such as flatcar, and nothing for other texts. It does not say
+// that there is such a variant.
+func Variant(head []byte) string {
+	if m := variantValue.FindSubmatch(head); m != nil && IsButane(head) {
+		return string(m[1])
+	}
+	return ""
+}
+
 // IsButane reports whether a text claims to be a Butane document.
 func IsButane(head []byte) bool { return Recognise(head) == Butane }
 

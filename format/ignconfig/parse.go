@@ -42,12 +42,12 @@ type reading struct {
 }
 
 func parse(data []byte, r reading) (Config, diag.List) {
-	if mended, commas := withoutCommas(data); len(commas) > 0 {
-		_, l := parse(mended, r)
-		return Config{}, append(commas, l...)
-	}
 	s, l := readJSON(data)
 	if l.HasErrors() {
+		if mended, commas := withoutCommas(data); len(commas) > 0 {
+			_, l = parse(mended, r)
+			l = append(commas, l...)
+		}
 		return Config{}, l
 	}
 	s.list = &l

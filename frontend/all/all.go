@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/ignconfig"
 	"github.com/vmseed/vmseed/format/kubeobject"
 	"github.com/vmseed/vmseed/format/tree"
 	"github.com/vmseed/vmseed/frontend"
@@ -28,5 +29,5 @@ func Frontends() []frontend.Frontend {
 
 // Codes explains the diagnostics of the front ends and of the readers below them.
 func Codes() []diag.Explanation {
-	return slices.Concat(bounded.Codes(), tree.Codes(), kubeobject.Codes(), native.Codes(), virtlet.Codes(), kubevirt.Codes(), plain.Codes(), cniresult.Codes())
+	return slices.Concat(bounded.Codes(), tree.Codes(), kubeobject.Codes(), native.Codes(), virtlet.Codes(), kubevirt.Codes(), plain.Codes(), ignconfig.Codes(), cniresult.Codes())
 }

@@ -38,6 +38,7 @@ func Codes() []diag.Explanation {
 				"treats everything else as `net`."},
 		{Code: CodeRole, Title: "nothing to do with this file",
 			Text: "vmseed takes user-data, meta-data, vendor-data and network-config, each by the flag of its name, and " +
-				"user-data without a flag when its first line says what it is, such as `#cloud-config` or `#!/bin/sh`."},
+				"user-data without a flag when its first line says what it is, such as `#cloud-config` or `#!/bin/sh`. Ignition " +
+				"configs are told by their member `ignition`, Butane documents by `variant` and `version`."},
 	}
 }

@@ -1,5 +1,6 @@
-// Package plain reads the files that cloud-init itself reads: user-data, meta-data, vendor-data and network-config. They
-// reach the guest byte for byte; only what identifies the machine is looked up in meta-data.
+// Package plain reads the files that a guest itself reads: cloud-init's user-data, meta-data, vendor-data and
+// network-config, and Ignition configs, also as Butane. They reach the guest byte for byte; only what identifies the machine
+// is looked up in meta-data.
 package plain
 
 import (
@@ -12,6 +13,7 @@ import (
 
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/cloudconfig"
+	"github.com/vmseed/vmseed/format/ignconfig"
 	"github.com/vmseed/vmseed/frontend"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
@@ -30,8 +32,11 @@ func (Frontend) Name() string { return "plain" }
 var mimeVersion = regexp.MustCompile(`(?i)(^|\n)mime-version[ \t]*:`)
 
 // Sniff returns Strong for user-data whose first line says what it is: cloud-config, scripts, jinja templates, MIME
-// messages and the other kinds that cloud-init tells by their beginning.
+// messages and the other kinds that cloud-init tells by their beginning; and for Ignition configs and Butane documents.
 func (Frontend) Sniff(head []byte) frontend.Match {
+	if ignconfig.Recognise(head) != ignconfig.None {
+		return frontend.Strong
+	}
 	switch cloudconfig.RecogniseText(head) {
 	case cloudconfig.Unknown, cloudconfig.Empty, cloudconfig.Base64, cloudconfig.Ignition:
 	default:
@@ -87,6 +92,10 @@ func (r *reader) add(doc frontend.Document) {
 		if doc.Role == frontend.Definition && (Frontend{}).Sniff(doc.Data) == frontend.No {
 			r.list.Errorf(CodeRole, at, "give it by a flag such as --user-data", "the first line does not say what this file is")
 		}
+		if r.isIgnition(doc) {
+			r.ignition(doc, layer)
+			return
+		}
 		r.m.Places[fmt.Sprintf("userData.layers[%d]", len(r.m.UserData.Layers))] = at
 		r.m.UserData.Layers = append(r.m.UserData.Layers, layer)
 	case frontend.VendorData:
@@ -109,6 +118,30 @@ func (r *reader) add(doc frontend.Document) {
 		r.m.Network.Document = layer
 	default:
 		r.list.Errorf(CodeRole, at, "leave the file out", "nothing is known to do with a file of the role %q", doc.Role)
+	}
+}
+
+// isIgnition reports whether a file is for Ignition. User-data is when nobody has named a data source of cloud-init for it:
+// some platforms hand an Ignition guest its config as user-data.
+func (r *reader) isIgnition(doc frontend.Document) bool {
+	if doc.Role == frontend.UserData && r.options.DataSource != "" && r.options.DataSource != ignition {
+		return false
+	}
+	return ignconfig.Recognise(doc.Data) != ignconfig.None
+}
+
+// ignition is the name of the data source for Ignition guests.
+const ignition = "ignition"
+
+func (r *reader) ignition(doc frontend.Document, layer machine.Layer) {
+	at := diag.At(doc.File, 1, 1)
+	r.m.Places[fmt.Sprintf("ignition[%d]", len(r.m.Ignition))] = at
+	r.m.Ignition = append(r.m.Ignition, layer)
+	r.m.DataSource, r.m.Guest.OS = ignition, "coreos"
+	r.m.Places["dataSource"], r.m.Places["guest.os"] = at, at
+	if ignconfig.Variant(doc.Data) == "flatcar" {
+		r.m.Guest.IgnitionPlatform = "flatcar"
+		r.m.Places["guest.ignitionPlatform"] = at
 	}
 }
 

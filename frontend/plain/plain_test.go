@@ -25,6 +25,8 @@ func zipped(text string) string {
 
 const message = "Content-Type: multipart/mixed; boundary=\"b\"\r\nMIME-Version: 1.0\r\n\r\n--b\r\nContent-Type: text/x-shellscript\r\n\r\n#!/bin/sh\r\n--b--\r\n"
 
+const butane = "# for flatcar\nvariant: flatcar\nversion: 1.0.0\n"
+
 func TestSniff(t *testing.T) {
 	tests := []struct {
 		name, head string
@@ -47,7 +49,11 @@ func TestSniff(t *testing.T) {
 		{"header with a space", "# cloud-config\n", frontend.No},
 		{"byte order mark", "\ufeff#cloud-config\n", frontend.No},
 		{"YAML", "hostname: x\n", frontend.No},
-		{"Ignition", `{"ignition": {"version": "3.4.0"}}`, frontend.No},
+		{"Ignition", `{"ignition": {"version": "3.4.0"}}`, frontend.Strong},
+		{"broken Ignition", `{"ignition": {"version": "2.2.0",}}`, frontend.Strong},
+		{"Butane", butane, frontend.Strong},
+		{"definition that holds Ignition", `{"kind": "VirtualMachine", "spec": {"ignition": {}}}`, frontend.No},
+		{"definition that holds Butane", "kind: VirtualMachine\ndata: |\n  variant: fcos\n  version: 1.5.0\n", frontend.No},
 		{"base64", "I2Nsb3VkLWNvbmZpZwpwYWNrYWdlX3VwZGF0ZTogdHJ1ZQo=", frontend.No},
 		{"definition that holds a message", "apiVersion: v1\nkind: Pod\ndata: |\n  MIME-Version: 1.0\n", frontend.No},
 		{"script that holds a definition", "#!/bin/sh\ncat <<E\napiVersion: vmseed.dev/v1alpha1\nE\n", frontend.Strong},
@@ -65,6 +71,8 @@ func TestConformance(t *testing.T) {
 		Samples: []frontendtest.Sample{
 			{Name: "script", Files: []frontendtest.File{{Name: "setup.sh", Text: "#!/bin/sh\necho hello\n"}}},
 			{Name: "cloud-config", Files: []frontendtest.File{{Name: "cc.yaml", Text: "#cloud-config\nhostname: x\nruncmd: [a, b]\n"}}},
+			{Name: "Ignition", Files: []frontendtest.File{{Name: "node.ign", Text: `{"ignition": {"version": "3.0.0"}, "passwd": {"users": [{"name": "core"}]}}`}}},
+			{Name: "Butane", Files: []frontendtest.File{{Name: "node.bu", Text: butane}}},
 			{Name: "roles", Files: []frontendtest.File{
 				{Name: "u", Role: frontend.UserData, Text: "#cloud-config\npassword: canary-password\n"},
 				{Name: "m", Role: frontend.MetaData, Text: "instance-id: i-1\nlocal-hostname: web\ndsmode: local\n"},
@@ -104,6 +112,54 @@ func TestVerbatim(t *testing.T) {
 	m, l := read(frontend.Options{}, doc(frontend.UserData, "u", "x"), doc(frontend.MetaData, "m", "{instance-id: a, other: 07}"))
 	if got := m.MetaData[0].Data.Reveal(); got != "{instance-id: a, other: 07}" && !l.HasErrors() {
 		t.Errorf("got %q and %v", got, l)
+	}
+}
+
+func TestIgnition(t *testing.T) {
+	const config = `{"ignition": {"version": "3.0.0"}}`
+	tests := []struct {
+		name       string
+		dataSource string
+		doc        frontend.Document
+		ignition   bool
+		platform   string
+	}{
+		{"a file", "", doc(frontend.Definition, "dir/Node-1.ign", config), true, ""},
+		{"a file, whatever data source is named", "nocloud", doc(frontend.Definition, "node-1.ign", config), true, ""},
+		{"Butane", "", doc(frontend.Definition, "node-1.bu", butane), true, "flatcar"},
+		{"user-data", "", doc(frontend.UserData, "node-1", config), true, ""},
+		{"user-data for Ignition", "ignition", doc(frontend.UserData, "node-1", config), true, ""},
+		{"user-data for cloud-init's config drive", "configdrive", doc(frontend.UserData, "node-1", config), false, ""},
+		{"broken user-data", "", doc(frontend.UserData, "node-1", `{"ignition": {"version": "3.0.0",}}`), true, ""},
+		{"vendor-data", "", doc(frontend.VendorData, "node-1", config), false, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, l := read(frontend.Options{DataSource: tt.dataSource}, tt.doc)
+			if len(l) > 0 || m.Name != "node-1" {
+				t.Errorf("%q: %v", m.Name, l)
+			}
+			if !tt.ignition {
+				if len(m.Ignition) > 0 || m.DataSource != "" || m.Guest.OS != "" || len(m.UserData.Layers)+len(m.VendorData) != 1 {
+					t.Errorf("got %+v", m)
+				}
+				return
+			}
+			if len(m.Ignition) != 1 || len(m.UserData.Layers) > 0 || m.DataSource != "ignition" || m.Guest.OS != "coreos" || m.Guest.IgnitionPlatform != tt.platform {
+				t.Fatalf("got %+v", m)
+			}
+			layer := m.Ignition[0]
+			if layer.Data.Reveal() != string(tt.doc.Data) || layer.Origin.At(3, 2).String() != tt.doc.File+":3:2" {
+				t.Errorf("got %q from %v", layer.Data.Reveal(), layer.Origin)
+			}
+			if m.Places.Find("ignition[0]").File != tt.doc.File {
+				t.Errorf("it is at %v", m.Places.Find("ignition[0]"))
+			}
+		})
+	}
+	m, _ := read(frontend.Options{}, doc(frontend.Definition, "base.ign", config), doc(frontend.Definition, "web.bu", butane))
+	if len(m.Ignition) != 2 || m.Name != "base" || m.Ignition[1].Name != "file web.bu" {
+		t.Errorf("two configs: %+v", m.Ignition)
 	}
 }
 
@@ -206,11 +262,14 @@ func FuzzPlain(f *testing.F) {
 	f.Add("#cloud-config\n", "instance-id: i\nlocal-hostname: h\n", "h", "local")
 	f.Add("#!/bin/sh\n", "{\"instance-id\": 7}", "", "")
 	f.Add(message, "- a", "a..b", "x")
+	f.Add(`{"ignition": {"version": "3.0.0"}}`, "", "", "")
+	f.Add(butane, "", "", "")
 	f.Fuzz(func(t *testing.T, user, meta, hostname, mode string) {
 		const canary = "canary-4711-secret"
 		text := user + canary
 		m, l := read(frontend.Options{Hostname: hostname, DSMode: mode}, doc(frontend.UserData, "u", text), doc(frontend.MetaData, "m", meta))
-		if m.UserData.Layers[0].Data.Reveal() != text || m.MetaData[0].Data.Reveal() != meta {
+		layers := append(m.UserData.Layers, m.Ignition...)
+		if len(layers) != 1 || layers[0].Data.Reveal() != text || m.MetaData[0].Data.Reveal() != meta {
 			t.Error("the bytes changed")
 		}
 		if !kubeobject.ValidName(m.Name) {
