@@ -119,7 +119,7 @@ func (a *app) machines(ctx context.Context, in *inputFlags, args []string) ([]ma
 		return nil, nil, err
 	}
 	machines, l := a.engine.Load(ctx, inputs, vmseed.LoadOptions{Options: frontend.Options{
-		Hostname: in.hostname, DSMode: in.dsmode, FeatureGates: in.featureGates, UserDataLimit: in.userDataLimit}})
+		Hostname: in.hostname, DSMode: in.dsmode, DataSource: in.dataSource, FeatureGates: in.featureGates, UserDataLimit: in.userDataLimit}})
 	if l.HasErrors() {
 		return nil, l, nil
 	}
