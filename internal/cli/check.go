@@ -11,7 +11,7 @@ import (
 
 	"github.com/vmseed/vmseed"
 	"github.com/vmseed/vmseed/diag"
-	"github.com/vmseed/vmseed/format/cloudconfig/lint"
+	"github.com/vmseed/vmseed/machine"
 )
 
 func (a *app) check() *cobra.Command {
@@ -21,14 +21,18 @@ func (a *app) check() *cobra.Command {
 		Use: "check FILE...", Short: "Say what is wrong with definitions, or would be lost",
 		Long: `Check reads definitions and plain cloud-init files, renders them and prints all
 diagnostics. It writes nothing. With --guest it also says what that release of
-cloud-init would reject, ignore or crash on.`,
+cloud-init or Ignition would reject, ignore or crash on.`,
 		Example: `  vmseed check pod.yaml objects.yaml
-  vmseed check --guest debian-12 --user-data user-data`,
+  vmseed check --guest debian-12 --user-data user-data
+  vmseed check --guest ocp-4.18 worker.ign`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := lint.ParseGuest(in.guest); in.guest != "" && err != nil {
-				return usagef("--guest: %w", err)
+			if err := checkGuest(in.guest); err != nil {
+				return err
 			}
+			var ignition diag.List
+			in.adjust = func(m *machine.Machine, _ *diag.List) { ignition = append(ignition, guestOfIgnition(*m, in.guest)...) }
 			_, l, err := a.seeds(cmd.Context(), &in, args)
+			l = append(l, ignition...)
 			if err != nil {
 				return errors.Join(err, a.report(l, true))
 			}
@@ -43,7 +47,7 @@ cloud-init would reject, ignore or crash on.`,
 	}
 	in.register(cmd)
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail on warnings as well")
-	cmd.Flags().StringVar(&in.guest, "guest", "", "the release that reads the seed, such as debian-12, ubuntu-24.04 or cloud-init=22.4")
+	cmd.Flags().StringVar(&in.guest, "guest", "", "the release that reads the seed, such as debian-12, cloud-init=22.4, flatcar or ignition=3.3")
 	return cmd
 }
 
