@@ -290,8 +290,8 @@ func (r Reference) Container() bool {
 	return slices.Contains([]Kind{Registry, Layout, LayoutArchive, DockerArchive}, r.Kind)
 }
 
-// check says what a reference lacks for being fetched.
-func (r Reference) check() error {
+// Check says what a reference lacks for being fetched: one to a URL needs a checksum.
+func (r Reference) Check() error {
 	if r.Kind != Web || r.Checksum.Hex != "" || r.sums.Len() > 0 {
 		return nil
 	}

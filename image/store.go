@@ -123,10 +123,10 @@ func (s *Store) Lookup(ref Reference, arch string) (*Image, error) {
 		return i, about(ref, err)
 	}
 	if _, err := os.Stat(filepath.Join(s.Dir, imagesDir)); errors.Is(err, fs.ErrNotExist) {
-		return nil, about(ref, ref.check())
+		return nil, about(ref, ref.Check())
 	}
 	i, err := s.cached(context.Background(), ref, Options{Arch: orHost(arch)})
-	return i, about(ref, errors.Join(ref.check(), err))
+	return i, about(ref, errors.Join(ref.Check(), err))
 }
 
 func orHost(arch string) string {
@@ -152,7 +152,7 @@ func localFile(ref Reference) (*Image, error) {
 }
 
 func (s *Store) resolve(ctx context.Context, ref Reference, o Options) (*Image, error) {
-	if err := ref.check(); err != nil {
+	if err := ref.Check(); err != nil {
 		return nil, err
 	}
 	if ref.Kind == File {

@@ -23,6 +23,7 @@ import (
 	"github.com/vmseed/vmseed/diag"
 	frontends "github.com/vmseed/vmseed/frontend/all"
 	hypervisors "github.com/vmseed/vmseed/hypervisor/all"
+	"github.com/vmseed/vmseed/image"
 )
 
 // The exit statuses of the command.
@@ -46,6 +47,8 @@ type app struct {
 	engine      *vmseed.Engine
 	diagnostics string
 	stateDir    string
+	// leases keep the images that a VM is about to use from being pruned until the command ends.
+	leases []*image.Image
 }
 
 // exitError is an error with the status that the command ends with. A silent one has been reported already.
@@ -181,7 +184,7 @@ func (a *app) root() *cobra.Command {
 	}
 	root.AddCommand(a.render(), a.show(), a.check(), a.explain(), a.diff(), a.convert(), a.localds(),
 		a.run(), a.list(), a.inspect(), a.start(), a.stop(), a.restart(), a.removeVM(), a.waitFor(), a.logs(), a.console(),
-		a.ssh(), a.sshConfig(), a.cp(), a.doctor(), a.supervise(), a.version())
+		a.ssh(), a.sshConfig(), a.cp(), a.imageCommand(), a.doctor(), a.supervise(), a.version())
 	return root
 }
 

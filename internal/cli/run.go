@@ -19,6 +19,7 @@ import (
 	"github.com/vmseed/vmseed/format/cloudconfig"
 	"github.com/vmseed/vmseed/format/kubeobject"
 	"github.com/vmseed/vmseed/hypervisor"
+	"github.com/vmseed/vmseed/image"
 	"github.com/vmseed/vmseed/internal/supervisor"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/report"
@@ -28,13 +29,13 @@ import (
 // runFlags are those of run beside the input's.
 type runFlags struct {
 	inputFlags
-	image, seed, delivery, memory, arch, firmware, failOn string
-	kernel, initrd, append                                string
-	volumes                                               []string
-	cpus                                                  int
-	tpm, wait, dryRun, replace, remove                    bool
-	timeout                                               time.Duration
-	options                                               hypervisor.Options
+	image, pull, seed, delivery, memory, arch, firmware, failOn string
+	kernel, initrd, append                                      string
+	volumes                                                     []string
+	cpus                                                        int
+	tpm, wait, dryRun, replace, remove                          bool
+	timeout                                                     time.Duration
+	options                                                     hypervisor.Options
 }
 
 func (a *app) run() *cobra.Command {
@@ -54,7 +55,8 @@ removed; --rm does that at the end.`,
 	}
 	f.register(cmd)
 	fl := cmd.Flags()
-	fl.StringVar(&f.image, "image", "", "guest image of the root disk; it is never written to")
+	fl.StringVar(&f.image, "image", "", "guest image of the root disk: a file, or what vmseed image pull takes; it is never written to")
+	fl.StringVar(&f.pull, "pull", string(image.Missing), "when to ask the registry or web server of an image: missing, always or never")
 	fl.StringArrayVar(&f.volumes, "volume", nil, "contents of a disk, or the directory of a share: NAME=PATH (repeatable)")
 	fl.StringVar(&f.seed, "seed", "", "attach a prepared seed, unchanged, instead of rendering one")
 	fl.StringVar(&f.delivery, "delivery", "auto", "how the guest gets the seed: auto, iso or vfat")
@@ -89,8 +91,11 @@ func (a *app) runMachine(ctx context.Context, f *runFlags, args []string) error 
 	if !slices.Contains([]string{"auto", "iso", "vfat"}, f.delivery) {
 		return usagef("--delivery takes auto, iso or vfat, not %q", f.delivery)
 	}
-	if _, err := os.Stat(f.image); f.image != "" && errors.Is(err, os.ErrNotExist) {
-		return usagef("--image: there is no file %s", f.image)
+	if _, err := imageFlag(f.image); err != nil {
+		return err
+	}
+	if !slices.Contains(image.Policies(), image.Policy(f.pull)) {
+		return usagef("--pull takes missing, always or never, not %q", f.pull)
 	}
 	if accels := []string{"auto", "kvm", "hvf", "tcg"}; !slices.Contains(accels, f.options.Accel) {
 		return usagef("--accel takes %s, not %q", strings.Join(accels, ", "), f.options.Accel)
@@ -208,6 +213,9 @@ func override[T comparable](l *diag.List, m *machine.Machine, path string, field
 func (a *app) vm(ctx context.Context, f *runFlags, m machine.Machine, l *diag.List, dir string) (hypervisor.VM, error) {
 	vm := hypervisor.VM{Machine: m, StateDir: dir, Options: f.options, Volumes: map[string]hypervisor.Volume{}}
 	if err := volumes(f, m, &vm, l); err != nil {
+		return vm, err
+	}
+	if err := a.images(ctx, f, &vm, l, dir); err != nil || l.HasErrors() {
 		return vm, err
 	}
 	if f.seed != "" {
