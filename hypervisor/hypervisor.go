@@ -92,6 +92,13 @@ type Checker interface {
 	Check(vm VM) diag.List
 }
 
+// FirmwareConfigurer is the optional power to hand a guest files without a disk or a network: QEMU's firmware
+// configuration device.
+type FirmwareConfigurer interface {
+	// HasFwCfg reports whether a machine has that device, which not every architecture does.
+	HasFwCfg(m machine.Machine) bool
+}
+
 // Lister is the optional power to find the VMs that were started, whoever did.
 type Lister interface {
 	// List returns the ids of VMs, for Open.

@@ -13,6 +13,7 @@ import (
 	"github.com/vmseed/vmseed/hypervisor"
 	"github.com/vmseed/vmseed/internal/supervisor"
 	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/seed"
 )
 
 // Defaults of a machine that does not say.
@@ -21,8 +22,12 @@ const (
 	mebibyte      = machine.Bytes(1 << 20)
 )
 
-// ReportPort is the name of the virtio-serial port that carries the guest's reports.
-const ReportPort = "dev.vmseed.report"
+// The names of the virtio-serial ports: that which carries the guest's reports, and that on which the QEMU guest agent
+// of every distribution listens.
+const (
+	ReportPort = "dev.vmseed.report"
+	AgentPort  = "org.qemu.guest_agent.0"
+)
 
 // command is how QEMU is started: the arguments, and what must be there before.
 type command struct {
@@ -35,6 +40,8 @@ type command struct {
 	nics    []supervisor.NIC
 	down    []string
 	ssh     supervisor.SSH
+	// agent are the users whose credentials the guest agent sets.
+	agent []machine.AgentUser
 }
 
 // builder collects a command. Its methods add to it and to the list of diagnostics.
@@ -61,7 +68,7 @@ type builder struct {
 func build(vm hypervisor.VM, h host, accel string, sshPort int) (command, diag.List) {
 	b := &builder{vm: vm, hw: vm.Machine.Hardware, host: h, accel: accel, arch: architecture(vm.Machine.Hardware),
 		sshPort: sshPort, controllers: map[string]string{}}
-	b.files = map[string]string{}
+	b.files, b.agent = map[string]string{}, vm.Machine.AgentUsers
 	b.base()
 	b.processor()
 	b.identity()
@@ -260,21 +267,37 @@ func (b *builder) tpm() {
 		Args: []string{"socket", "--tpm2", "--tpmstate", "dir=.,mode=0600", "--ctrl", "type=unixio,path=" + supervisor.TPMSocket + ",mode=0600", "--terminate"}})
 }
 
+// firstBoot is the argument that lets Ignition run. A boot loader of an image for Ignition gives it once.
+const firstBoot = "ignition.firstboot"
+
 // kernel adds a kernel that QEMU starts by itself.
 func (b *builder) kernel() {
 	boot := b.vm.Machine.Boot
-	line := boot.Append
+	var asked []string
 	for _, a := range b.vm.Attachments {
-		if a.Kind == "kernel-argument" {
-			line = strings.TrimSpace(line + " " + a.Value)
+		if a.Kind == seed.KernelArg {
+			asked = append(asked, a.Value)
 		}
 	}
 	if boot.Kernel == "" {
-		if line != "" || boot.Initrd != "" {
-			b.list.Add(diag.Diagnostic{Code: CodeKernelArgument, Severity: diag.Error, Range: b.at("boot"), Field: "boot",
-				Summary: "there is an initrd or a kernel argument, but no kernel to start", Remedy: "add --kernel, or choose another delivery"})
-		}
+		b.noKernel(boot, asked)
 		return
+	}
+	line := boot.Append
+	for _, a := range asked {
+		// What the user states of an argument wins.
+		if key, _, _ := strings.Cut(a, "="); !slices.ContainsFunc(strings.Fields(boot.Append), func(have string) bool {
+			return have == key || strings.HasPrefix(have, key+"=")
+		}) {
+			line = strings.TrimSpace(line + " " + a)
+		} else if !slices.Contains(strings.Fields(boot.Append), a) {
+			b.list.Add(diag.Diagnostic{Code: CodeKernelArgument, Severity: diag.Warning, Range: b.at("boot.append"), Field: "boot.append",
+				Summary: fmt.Sprintf("the seed asks for the kernel argument %s, and the kernel gets another value of it", a)})
+		}
+	}
+	if slices.Contains(asked, firstBoot) {
+		b.list.Add(diag.Diagnostic{Code: CodeKernelArgument, Severity: diag.Note, Range: b.at("boot"), Field: "boot",
+			Summary: "Ignition runs at every boot of this VM, because its kernel gets " + firstBoot + " each time"})
 	}
 	b.add("-kernel", boot.Kernel)
 	if boot.Initrd != "" {
@@ -282,6 +305,21 @@ func (b *builder) kernel() {
 	}
 	if line != "" {
 		b.add("-append", line)
+	}
+}
+
+// noKernel complains of arguments that nothing gives to the kernel. Those of Ignition are in the boot loader of an image
+// that is made for it.
+func (b *builder) noKernel(boot machine.Boot, asked []string) {
+	foreign := slices.ContainsFunc(asked, func(a string) bool { return !strings.HasPrefix(a, "ignition.") })
+	switch {
+	case boot.Append != "" || boot.Initrd != "" || foreign:
+		b.list.Add(diag.Diagnostic{Code: CodeKernelArgument, Severity: diag.Error, Range: b.at("boot"), Field: "boot",
+			Summary: "there is an initrd or a kernel argument, but no kernel to start", Remedy: "add --kernel, or choose another delivery"})
+	case len(asked) > 0:
+		b.list.Add(diag.Diagnostic{Code: CodeKernelArgument, Severity: diag.Note, Range: b.at("boot"), Field: "boot",
+			Summary: "the image's own boot loader must give its kernel " + strings.Join(asked, " "),
+			Remedy:  "use an image made for this platform, or add --kernel and --initrd"})
 	}
 }
 
@@ -298,6 +336,8 @@ func (b *builder) channels() {
 	socket("report", supervisor.ReportSocket, "")
 	b.device("virtio-serial-pci", map[string]any{"id": "ports", "bus": b.bus, "addr": slot(machine.SlotSerial)})
 	b.device("virtserialport", map[string]any{"bus": "ports.0", "chardev": "report", "name": ReportPort})
+	socket("agent", supervisor.AgentSocket, "")
+	b.device("virtserialport", map[string]any{"bus": "ports.0", "chardev": "agent", "name": AgentPort})
 	// A guest without entropy waits for it at its first boot, when it makes its host keys.
 	b.add("-object", "rng-builtin,id=entropy")
 	b.device("virtio-rng-pci", map[string]any{"bus": b.bus, "addr": slot(machine.SlotRNG), "rng": "entropy"})

@@ -22,6 +22,8 @@ const (
 	CodeBadValue
 	// CodeStaticDHCP is for a NIC with addresses of its own on slirp's network.
 	CodeStaticDHCP
+	// CodeNoFwCfg is for a file of the firmware on an architecture without the device for it.
+	CodeNoFwCfg
 )
 
 // Codes explains the diagnostics of this package.
@@ -41,7 +43,8 @@ func Codes() []diag.Explanation {
 				"string. The seed's value is used, because without it there is no first boot."},
 		{Code: CodeKernelArgument, Title: "kernel argument without a kernel",
 			Text: "The seed asks for an argument on the guest's kernel command line, which vmseed sets only when it starts the kernel " +
-				"itself: `--kernel` and `--initrd`. The boot loader inside an image reads its own configuration."},
+				"itself: `--kernel` and `--initrd`. The boot loader inside an image reads its own configuration. Images for Ignition have " +
+				"`ignition.platform.id` of their platform there, and `ignition.firstboot` until they have booted once."},
 		{Code: CodeBackingFile, Title: "image that leads to further files",
 			Text: "A qcow2 image can name another file as its base or its data, and QEMU would open that file of the host for the guest. " +
 				"An image from elsewhere must not. Flatten it with `qemu-img convert -O qcow2`, or state its format to say that you trust it."},
@@ -49,5 +52,8 @@ func Codes() []diag.Explanation {
 		{Code: CodeStaticDHCP, Title: "static addresses on a DHCP network",
 			Text: "`--net user` hands out one address by DHCP in 169.254.0.0/16 and routes no other, so a guest with a static IPv4 " +
 				"address has no network there. Use `--net stack`, which takes its subnet from the definition."},
+		{Code: CodeNoFwCfg, Title: "architecture without a firmware configuration device",
+			Text: "QEMU hands a guest files by its firmware configuration device (fw_cfg), which machines of IBM's s390x and ppc64le do not " +
+				"have. Ignition reads a block device with the serial number `ignition` there: `--delivery virtio-blk`, which `auto` chooses by itself."},
 	}
 }

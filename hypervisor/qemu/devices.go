@@ -360,6 +360,12 @@ func (b *builder) attachments() {
 			b.seedDrive(drives, a)
 			drives++
 		case seed.FwCfgFile:
+			if !fwCfg[b.arch] {
+				b.list.Add(diag.Diagnostic{Code: CodeNoFwCfg, Severity: diag.Error, Range: b.at("hardware.arch"), Field: "hardware.arch",
+					Summary: fmt.Sprintf("a machine of the architecture %s has no firmware configuration device for %s", b.arch, a.Name),
+					Remedy:  "choose --delivery virtio-blk"})
+				continue
+			}
 			path := a.Path
 			if path == "" {
 				name := fmt.Sprintf("fw_cfg-%d", i)

@@ -57,6 +57,9 @@ var targets = map[string]target{
 	},
 }
 
+// fwCfg are the architectures whose machines have a firmware configuration device (QEMU, docs/specs/fw_cfg.rst).
+var fwCfg = map[string]bool{"386": true, "amd64": true, "arm": true, "arm64": true, "loong64": true, "riscv64": true}
+
 // architecture returns the guest's architecture: the machine's, or that of the host.
 func architecture(h machine.Hardware) string {
 	if h.Arch == "" {

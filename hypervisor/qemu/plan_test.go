@@ -16,6 +16,7 @@ import (
 	"github.com/vmseed/vmseed/hypervisor"
 	"github.com/vmseed/vmseed/hypervisor/hypervisortest"
 	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/secret"
 	"github.com/vmseed/vmseed/seed"
 )
 
@@ -54,6 +55,9 @@ func text(h host, c command) []string {
 	}
 	for _, h := range c.helpers {
 		out = append(out, "helper "+h.Program+" "+strings.Join(h.Args, " "))
+	}
+	for _, u := range c.agent {
+		out = append(out, fmt.Sprintf("agent user %s password=%t keys=%q", u.Name, !u.Password.IsZero(), u.SSHAuthorizedKeys))
 	}
 	for _, id := range c.down {
 		out = append(out, "unplugged "+id)
@@ -113,6 +117,12 @@ func shapes() []shape {
 			func(vm *hypervisor.VM) {
 				vm.Attachments = append(vm.Attachments, seed.Attachment{Kind: seed.KernelArg, Value: "ds=nocloud"})
 			}),
+		make("ignition-kernel", "tcg", basic(func(m *machine.Machine) {
+			m.Boot = machine.Boot{Kernel: "/srv/vmlinuz", Append: "quiet  ignition.platform.id=metal"}
+		}), func(vm *hypervisor.VM) {
+			vm.Attachments = append(vm.Attachments, seed.Attachment{Kind: seed.KernelArg, Value: "ignition.platform.id=qemu"},
+				seed.Attachment{Kind: seed.KernelArg, Value: "ignition.firstboot"})
+		}),
 		make("disks", "tcg", basic(func(m *machine.Machine) {
 			m.Disks = append(m.Disks,
 				machine.Disk{Name: "data", Size: 1 << 30, Source: machine.DiskSource{Blank: true, Filesystem: "ext4"}, Cache: "none"},
@@ -147,6 +157,15 @@ func shapes() []shape {
 				{Kind: seed.SMBIOSRow, Type: 1, Field: "product", Value: "OpenStack Nova"},
 				{Kind: seed.SMBIOSRow, Type: 11, Field: "value", Value: "io.systemd.credential:canary"},
 				{Kind: seed.FwCfgFile, Name: "opt/com.coreos/config", Path: "/srv/config,1.ign"},
+			}
+		}),
+		make("ignition", "tcg", basic(func(m *machine.Machine) {
+			m.AgentUsers = []machine.AgentUser{{Name: "core", Password: secret.New("canary")}}
+		}), func(vm *hypervisor.VM) {
+			vm.Attachments = []seed.Attachment{
+				{Kind: seed.FwCfgFile, Name: "opt/org.flatcar-linux/config", Path: "/srv/a,b.ign"},
+				{Kind: seed.Drive, Path: "/srv/config.img", Serial: "ignition", Bus: "virtio"},
+				{Kind: seed.KernelArg, Value: "ignition.platform.id=qemu"}, {Kind: seed.KernelArg, Value: "ignition.firstboot"},
 			}
 		}),
 		make("shares-devices", "kvm", basic(func(m *machine.Machine) {
@@ -188,5 +207,18 @@ func TestPlans(t *testing.T) {
 				t.Error("the plan shows a value that should be in a file")
 			}
 		})
+	}
+}
+
+// TestNoFwCfg has an architecture without the device: the guest would start without what it was to read there.
+func TestNoFwCfg(t *testing.T) {
+	for arch, want := range map[string]bool{"amd64": true, "arm64": true, "riscv64": true, "s390x": false, "ppc64le": false} {
+		m := machine.Machine{Hardware: machine.Hardware{Arch: arch}}
+		vm := hypervisor.VM{Machine: m, Attachments: []seed.Attachment{{Kind: seed.FwCfgFile, Name: seed.IgnitionItem, Path: "/srv/config.ign"}}}
+		c, list := build(vm, host{}, "tcg", 0)
+		refused := slices.ContainsFunc(list, func(d diag.Diagnostic) bool { return d.Code == CodeNoFwCfg && strings.Contains(d.Remedy, "virtio-blk") })
+		if has := (&QEMU{}).HasFwCfg(m); has != want || refused == want || slices.Contains(c.args, "-fw_cfg") != want {
+			t.Errorf("%s: has it %t, refused %t, arguments %q", arch, has, refused, c.args)
+		}
 	}
 }

@@ -43,8 +43,12 @@ func (q *QEMU) Expresses() machine.FieldSet {
 		"disks.pciAddress", "disks.unit", "disks.bootOrder", "disks.cache", "disks.shareable",
 		"disks.source.path", "disks.source.format", "disks.source.blank", "disks.source.filesystem",
 		"shares.tag", "shares.driver", "shares.hostPath", "shares.readOnly",
+		"agentUsers",
 	)
 }
+
+// HasFwCfg reports whether a machine has a firmware configuration device.
+func (q *QEMU) HasFwCfg(m machine.Machine) bool { return fwCfg[architecture(m.Hardware)] }
 
 // prepare derives the launch plan of a VM and what must be made before it can be carried out.
 func (q *QEMU) prepare(vm hypervisor.VM) (supervisor.Plan, command, diag.List, error) {
@@ -134,6 +138,11 @@ func (q *QEMU) Start(ctx context.Context, vm hypervisor.VM) (hypervisor.Handle, 
 	}
 	if err := client.Start(ctx, vm.Options.Detach); err != nil {
 		return nil, err
+	}
+	if len(c.agent) > 0 {
+		if err := client.SetCredentials(ctx, c.agent); err != nil {
+			return nil, errors.Join(err, client.Stop(context.WithoutCancel(ctx), 0))
+		}
 	}
 	return &Handle{client}, nil
 }
