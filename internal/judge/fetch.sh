@@ -1,7 +1,8 @@
 #!/bin/sh
-# Fetch the cloud-init of two Debian releases, netplan's generator and
-# NetworkManager's nmcli, and unpack them side by side. Nothing is installed: an installed cloud-init would
-# enable its own boot services on the machine that runs the tests.
+# Fetch the cloud-init of two Debian releases, netplan's generator,
+# NetworkManager's nmcli and Ignition, and unpack them side by side. Nothing is
+# installed: an installed cloud-init would enable its own boot services on the
+# machine that runs the tests.
 #
 # Printed, one line for each tree: NAME VERSION ROOT
 # Exit status: 0 all trees are there; 69 they cannot be had here (the reason is
@@ -12,7 +13,8 @@ set -eu
 trees='22.4 bookworm 22.4.2 cloud-init
 25.1 trixie 25.1.4 cloud-init
 netplan bookworm 0.106 netplan.io libnetplan0
-nmcli bookworm 1.42.4 network-manager libnm0'
+nmcli bookworm 1.42.4 network-manager libnm0
+ignition bookworm 2.14.0+ds1 ignition'
 
 cache=${VMSEED_CACHE:-${XDG_CACHE_HOME:-${HOME:?neither VMSEED_CACHE nor HOME is set}/.cache}}/vmseed/cloud-init
 

@@ -1,8 +1,9 @@
 // Package judge asks the programs that will read our products in a guest what
-// they make of them: cloud-init of two Debian releases, netplan's generator, NetworkManager, systemd-networkd,
-// PyYAML and util-linux. Nothing of them is installed or changed; each question
-// runs cloud-init's own code in a process that can write to a temporary
-// directory only and reaches no network but the loopback interface.
+// they make of them: cloud-init of two Debian releases, netplan's generator,
+// NetworkManager, systemd-networkd, Ignition, PyYAML and util-linux. Nothing of
+// them is installed or changed; each question runs their own code in a process
+// that writes to a temporary directory only and reaches no network but the
+// loopback interface.
 //
 // Only tests import this package. A judge that cannot be had on a machine skips
 // the test with a reason that begins with "SKIP-MISSING:". packages.txt lists
@@ -31,7 +32,7 @@ var fetchScript []byte
 //go:embed networkd.sh
 var networkdScript []byte
 
-//go:embed python/run.py python/judges/*.py dsidentify.sh
+//go:embed python/run.py python/judges/*.py dsidentify.sh ignition.sh
 var scripts embed.FS
 
 // python is the system's interpreter: another one that comes earlier in PATH
@@ -50,7 +51,7 @@ var pythonModules = []string{
 
 // Release is one unpacked cloud-init.
 type Release struct {
-	Name    string // "22.4" or "25.1"
+	Name    string // of cloud-init "22.4" or "25.1"
 	Version string // Debian's version, such as "22.4.2-1+deb12u4"
 	Root    string // the tree of the unpacked package
 }
@@ -97,7 +98,7 @@ func trees(tb testing.TB) []*Release {
 	cmd := exec.CommandContext(ctx, "/bin/sh", script)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		missing(tb, "cloud-init packages: %v: %s", err, strings.TrimSpace(stderr.String()))
+		missing(tb, "packages to judge by: %v: %s", err, strings.TrimSpace(stderr.String()))
 	}
 	var found []*Release
 	for line := range strings.Lines(stdout.String()) {

@@ -2,20 +2,23 @@
 # Run systemd-networkd on the files of a directory, within a network and a view
 # of the file system that unshare(1) has made for this script alone.
 #
-# networkd.sh DIRECTORY "NAME=MAC..." "LINK..." "LOG-TEXT
+# networkd.sh DIRECTORY "NAME=MAC..." "TEXT
 # ..." PROGRAM
+#
+# It waits until every text stands in networkd's log or state or in the answers
+# of ip(8), a minute at most.
 #
 # Printed are parts that begin with the character RS and a name; see
 # networkdResult in networkfiles.go.
 set -eu
-files=$1 nics=$2 wait=$3 texts=$4 program=$5
+files=$1 nics=$2 texts=$3 program=$4
 
 mount --make-rprivate /
 # A read-only /sys tells networkd that there is no udev to wait for.
 mount -t sysfs -o ro sysfs /sys
 mkdir -p /etc/systemd/network
 mount -t tmpfs -o mode=0755 tmpfs /etc/systemd/network
-cp "$files"/* /etc/systemd/network/
+install -m 0644 "$files"/* /etc/systemd/network/
 mount -t tmpfs -o mode=0755 tmpfs /run
 mkdir -p /run/systemd/netif/links /run/systemd/netif/leases /run/systemd/netif/lldp
 chown -R systemd-network /run/systemd/netif
@@ -31,16 +34,20 @@ done
 log=/run/networkd.log
 SYSTEMD_LOG_LEVEL=debug SYSTEMD_LOG_TARGET=console "$program" >"$log" 2>&1 &
 daemon=$!
-trap 'kill "$daemon" 2>/dev/null || true; wait "$daemon" 2>/dev/null || true' EXIT
+# It ends with this script, the first process of its own process namespace.
 
-# pending prints what has not happened yet.
+# pending prints what has not come true yet.
 pending() {
-	for link in $wait; do
-		state=/run/systemd/netif/links/$(cat "/sys/class/net/$link/ifindex" 2>/dev/null || echo none)
-		grep -qs '^ADMIN_STATE=configured$' "$state" || echo "link $link"
-	done
+	{
+		cat "$log"
+		ip -oneline addr show
+		ip -oneline link show
+		ip -4 route show
+		ip -6 route show
+		cat /run/systemd/netif/links/*
+	} >/run/seen 2>/dev/null || true
 	echo "$texts" | while read -r text; do
-		[ -z "$text" ] || grep -qF -e "$text" "$log" || echo "log $text"
+		[ -z "$text" ] || grep -qF -e "$text" /run/seen || echo "$text"
 	done
 }
 left=600
@@ -53,7 +60,9 @@ part() { printf '\036%s\n' "$*"; }
 part timeout
 pending
 part complaints
-grep -E '/etc/systemd/network/[^ ]*:' "$log" || true
+grep -E '/etc/systemd/network/[^ ]*:|Failed to open configuration' "$log" || true
+part log
+cat "$log"
 part addresses
 ip -json addr show
 part routes4

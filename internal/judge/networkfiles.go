@@ -57,16 +57,17 @@ type NetworkdInput struct {
 	Files map[string][]byte
 	// NICs are made before networkd starts.
 	NICs []NIC
-	// Wait lists the NICs and bridges that networkd is to finish, and Log the
-	// texts that its log is to have.
-	Wait, Log []string
+	// Wait lists texts that are to come up in networkd's log or state, or in what
+	// ip(8) shows.
+	Wait []string
 }
 
 // NetworkdResult is what became of the files.
 type NetworkdResult struct {
-	// Complaints are the lines of the log about the files.
+	// Log is all that networkd said, Complaints the lines about the files.
+	Log        string
 	Complaints []string
-	// Timeout names what did not happen in time.
+	// Timeout lists the texts that did not come up in a minute.
 	Timeout string
 	// Addresses, Routes4, Routes6 are the answers of ip(8) as JSON.
 	Addresses, Routes4, Routes6 json.RawMessage
@@ -100,8 +101,8 @@ func RunNetworkd(tb testing.TB, input NetworkdInput) NetworkdResult {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "unshare", "--net", "--mount", "/bin/sh", script, dir, strings.Join(nics, " "),
-		strings.Join(input.Wait, " "), strings.Join(input.Log, "\n"), networkdProgram)
+	cmd := exec.CommandContext(ctx, "unshare", "--net", "--mount", "--pid", "--kill-child", "--mount-proc", "/bin/sh", script, dir, strings.Join(nics, " "),
+		strings.Join(input.Wait, "\n"), networkdProgram)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
@@ -122,6 +123,8 @@ func networkdResult(tb testing.TB, text string) NetworkdResult {
 			r.Complaints = strings.FieldsFunc(body, func(c rune) bool { return c == '\n' })
 		case "timeout":
 			r.Timeout = body
+		case "log":
+			r.Log = body
 		case "addresses":
 			r.Addresses = json.RawMessage(body)
 		case "routes4":
