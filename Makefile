@@ -45,8 +45,8 @@ FUZZ = \
 	./report:FuzzParse
 
 # Debian packages that the tests need beside those which guests and judges list.
-PACKAGES = ca-certificates cloud-image-utils dosfstools e2fsprogs genisoimage iproute2 mtools openssh-client p7zip-full \
-	qemu-efi-aarch64 qemu-system-arm swtpm xorriso
+PACKAGES = ca-certificates cloud-image-utils dosfstools e2fsprogs genisoimage iproute2 libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu libxml2-utils \
+	mtools openssh-client p7zip-full qemu-efi-aarch64 qemu-guest-agent qemu-system-arm swtpm xorriso
 
 SUMMARY = go run ./internal/testsummary
 # The packages with tests behind a build tag.

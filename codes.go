@@ -18,6 +18,10 @@ const (
 	CodeUnknownForm
 	// CodeTemplate is for templates that nobody rendered.
 	CodeTemplate
+	// CodeNotWritten is for fields that a form has no words for.
+	CodeNotWritten
+	// CodeFlattened is for a machine whose generated documents stand in the form.
+	CodeFlattened
 )
 
 // Codes explains the diagnostics of this package.
@@ -36,5 +40,10 @@ func Codes() []diag.Explanation {
 		{Code: CodeTemplate, Title: "template that nobody has rendered",
 			Text: "The file holds the marks of a template language and is no YAML until they are replaced. Render it first, for example with `helm template`. " +
 				"A cloud-config that the guest itself shall render begins with `## template: jinja`."},
+		{Code: CodeNotWritten, Title: "the form has no words for it",
+			Text: "The machine uses a field that the form which it is converted to cannot say. The converted definition is a machine without it."},
+		{Code: CodeFlattened, Title: "fields became user-data",
+			Text: "The form to convert to has no words for users, files, mounts and the like of its own. They stand in the converted definition as " +
+				"the user-data, vendor-data and network document that the guest of the original reads, so that its guest reads the same."},
 	}
 }

@@ -36,6 +36,8 @@ type Engine struct {
 	DataSources []datasource.DataSource
 	Deliveries  []delivery.Delivery
 	Hypervisors []hypervisor.Hypervisor
+	// Writers are forms that machines are written in and not read from. Front ends that can write need not be here.
+	Writers []frontend.FormWriter
 }
 
 // ErrUnknown is wrapped by errors about a plug-in that the engine does not have.
@@ -176,22 +178,4 @@ func (e *Engine) CheckHardware(h hypervisor.Hypervisor, m machine.Machine) diag.
 		}
 	}
 	return l
-}
-
-// NamedWriter is a front end that can write its form.
-type NamedWriter interface {
-	// Name is the form's name.
-	Name() string
-	frontend.Writer
-}
-
-// Writers returns the front ends that can write their form.
-func Writers(frontends []frontend.Frontend) []NamedWriter {
-	var out []NamedWriter
-	for _, f := range frontends {
-		if w, ok := f.(NamedWriter); ok {
-			out = append(out, w)
-		}
-	}
-	return out
 }

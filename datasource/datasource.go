@@ -21,6 +21,17 @@ type DataSource interface {
 	Render(m machine.Machine, o Options) (seed.Seed, diag.List)
 }
 
+// FormWriter is the optional power of a data source whose product is a form in which people write definitions, such as
+// a cloud-config.
+type FormWriter interface {
+	// Form is the name of the form, as users type it.
+	Form() string
+	// Carries lists the fields that the form has words for. The engine warns about the others.
+	Carries() machine.FieldSet
+	// WriteForm writes a placed machine in the form.
+	WriteForm(m machine.Machine, o Options) ([]byte, diag.List)
+}
+
 // Options are the user's wishes that change what is rendered.
 type Options struct {
 	// NoMultipart keeps user-data in one part, for guests that cannot read MIME multipart.

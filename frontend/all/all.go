@@ -11,6 +11,7 @@ import (
 	"github.com/vmseed/vmseed/frontend"
 	"github.com/vmseed/vmseed/frontend/cniresult"
 	"github.com/vmseed/vmseed/frontend/kubevirt"
+	"github.com/vmseed/vmseed/frontend/libvirt"
 	"github.com/vmseed/vmseed/frontend/native"
 	"github.com/vmseed/vmseed/frontend/plain"
 	"github.com/vmseed/vmseed/frontend/virtlet"
@@ -27,7 +28,12 @@ func Frontends() []frontend.Frontend {
 	}
 }
 
+// Writers returns the forms that are written only.
+func Writers() []frontend.FormWriter {
+	return []frontend.FormWriter{libvirt.Form{}}
+}
+
 // Codes explains the diagnostics of the front ends and of the readers below them.
 func Codes() []diag.Explanation {
-	return slices.Concat(bounded.Codes(), tree.Codes(), kubeobject.Codes(), native.Codes(), virtlet.Codes(), kubevirt.Codes(), plain.Codes(), ignconfig.Codes(), cniresult.Codes())
+	return slices.Concat(bounded.Codes(), tree.Codes(), kubeobject.Codes(), native.Codes(), virtlet.Codes(), kubevirt.Codes(), libvirt.Codes(), plain.Codes(), ignconfig.Codes(), cniresult.Codes())
 }

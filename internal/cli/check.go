@@ -3,13 +3,11 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/vmseed/vmseed"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/machine"
 )
@@ -94,46 +92,4 @@ func wrap(text string, width int) string {
 		out = append(out, line)
 	}
 	return strings.Join(out, "\n")
-}
-
-func (a *app) convert() *cobra.Command {
-	var in inputFlags
-	var to string
-	cmd := &cobra.Command{
-		Use: "convert FILE... --to FORM", Short: "Write the same machine in another form",
-		Long: "Convert prints the machine in another form on standard output. The output holds the machine's secrets.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			writers := vmseed.Writers(a.engine.Frontends)
-			i := slices.IndexFunc(writers, func(w vmseed.NamedWriter) bool { return w.Name() == to })
-			if i < 0 {
-				return usagef("--to takes %s, not %q", strings.Join(names(writers), ", "), to)
-			}
-			for _, name := range []string{"cni-result", "no-multipart"} {
-				if cmd.Flags().Changed(name) {
-					return usagef("--%s is about the seed, which convert does not write", name)
-				}
-			}
-			machines, l, err := a.machines(cmd.Context(), &in, args)
-			if err != nil {
-				return errors.Join(err, a.report(l, false))
-			}
-			var out []string
-			for _, m := range machines {
-				if in.dataSource != "" {
-					m.DataSource = in.dataSource
-				}
-				text, problems := writers[i].Write(m)
-				l = append(l, problems...)
-				out = append(out, string(text))
-			}
-			if err := a.failed(l, false); err != nil {
-				return err
-			}
-			_, err = fmt.Fprint(a.Out, strings.Join(out, "---\n"))
-			return err
-		},
-	}
-	in.register(cmd)
-	cmd.Flags().StringVar(&to, "to", "native", "the form to write")
-	return cmd
 }

@@ -124,6 +124,7 @@ func newEngine() *vmseed.Engine {
 		DataSources: datasources.DataSources(),
 		Deliveries:  deliveries.Deliveries(),
 		Hypervisors: hypervisors.Hypervisors(),
+		Writers:     frontends.Writers(),
 	}
 }
 

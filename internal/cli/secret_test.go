@@ -24,17 +24,11 @@ func command(t *testing.T, stdin string, args ...string) (status int, stdout, st
 // native writes a machine as a document.
 func native(t *testing.T, m machine.Machine) string {
 	t.Helper()
-	for _, w := range vmseed.Writers(newEngine().Frontends) {
-		if w.Name() == "native" {
-			text, l := w.Write(m)
-			if l.HasErrors() {
-				t.Fatal(l)
-			}
-			return string(text)
-		}
+	text, l := newEngine().Convert(m, "native", vmseed.RenderOptions{})
+	if l.HasErrors() {
+		t.Fatal(l)
 	}
-	t.Fatal("no front end writes the native form")
-	return ""
+	return string(text)
 }
 
 // TestNoSecretIsSaid gives machines with every field set, right and wrong ones, to the commands that do not exist to show

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) convert() *cobra.Command {
+	var in inputFlags
+	var to string
+	cmd := &cobra.Command{
+		Use: "convert FILE... --to FORM", Short: "Write the same machine in another form",
+		Long: "Convert prints the machine in another form on standard output. The output holds the machine's secrets.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if forms := a.engine.Forms(); !slices.Contains(forms, to) {
+				return usagef("--to takes %s, not %q", strings.Join(forms, ", "), to)
+			}
+			for _, name := range []string{"cni-result", "no-multipart"} {
+				if cmd.Flags().Changed(name) {
+					return usagef("--%s is about the seed, which convert does not write", name)
+				}
+			}
+			machines, l, err := a.machines(cmd.Context(), &in, args)
+			if err != nil {
+				return errors.Join(err, a.report(l, false))
+			}
+			var out []string
+			for _, m := range machines {
+				text, problems := a.engine.Convert(m, to, in.options())
+				l = append(l, problems...)
+				out = append(out, string(text))
+			}
+			if err := a.failed(l, false); err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(a.Out, strings.Join(out, "---\n"))
+			return err
+		},
+	}
+	in.register(cmd)
+	cmd.Flags().StringVar(&to, "to", "native", "the form to write")
+	return cmd
+}
