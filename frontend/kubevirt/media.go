@@ -2,6 +2,7 @@ package kubevirt
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,8 +26,10 @@ const (
 // medium is a volume of files that is on its way to become one of the machine.
 type medium struct {
 	volume, src tree.Value
-	label       tree.Value
-	media       machine.Media
+	// disk is the entry of the disk that names the volume, or absent.
+	disk  tree.Value
+	label tree.Value
+	media machine.Media
 	// origins say where the contents of the files stand, in the order of the files.
 	origins []diag.Origin
 }
@@ -63,7 +66,7 @@ var mediaReaders = map[string]func(*reader, *medium) bool{
 // entry is that of the disk that names it, or absent.
 func (r *reader) mediaVolume(kind string, volume, entry tree.Value) {
 	name := volume.Get("name").Loose(new(diag.List))
-	x := medium{volume: volume, src: volume.Get(kind), media: machine.Media{Name: name, Kind: kind, Label: filesLabel}}
+	x := medium{volume: volume, src: volume.Get(kind), disk: entry, media: machine.Media{Name: name, Kind: kind, Label: filesLabel}}
 	x.label = x.src.Get("volumeLabel")
 	d := disk{device: targets[0], path: r.in("volumes")}
 	if i := slices.IndexFunc(r.disks, func(d disk) bool { return d.value.Path() == entry.Path() }); i >= 0 {
@@ -135,6 +138,9 @@ func (r *reader) preparedSeed(x *medium) {
 			Summary: "two volumes have the label of a seed for the guest's first boot", Remedy: "keep one of the two, or choose another label"}.
 			With(first, "the other one is here"))
 		return
+	}
+	if x.disk.Exists() {
+		r.note(x.disk, CodeSeedDisk, "the seed is a disk behind those of the machine, whatever this entry says")
 	}
 	m := r.m
 	m.DataSource = "nocloud"
@@ -249,6 +255,9 @@ func (r *reader) serviceAccount(x *medium) bool {
 	return false
 }
 
+// resourceForm matches the amounts that the downward API knows.
+var resourceForm = regexp.MustCompile(`^(limits|requests)\.(cpu|memory|ephemeral-storage|hugepages-[0-9]+[KMG]i)$`)
+
 // downwardAPI makes files of what the definition says about itself.
 func (r *reader) downwardAPI(x *medium) bool {
 	x.src.Only(&r.list, "fields", "volumeLabel")
@@ -271,7 +280,7 @@ func (r *reader) downwardAPI(x *medium) bool {
 			f.Consume()
 			continue
 		}
-		if text, ok := r.downwardField(f); ok {
+		if text, ok := r.downwardField(f, clean); ok {
 			if slices.ContainsFunc(x.media.Files, func(have machine.File) bool { return have.Path == "/"+clean }) {
 				name.Errorf(&r.list, CodeDownward, "give each its own path", "two fields have the path %q", clean)
 				continue
@@ -282,12 +291,20 @@ func (r *reader) downwardAPI(x *medium) bool {
 	return true
 }
 
-// downwardField returns the value of a field of the pod, as far as the machine's definition says it.
-func (r *reader) downwardField(f tree.Value) (string, bool) {
+// downwardField returns the value of a field of the pod for the file target, as far as the machine's definition says it.
+func (r *reader) downwardField(f tree.Value, target string) (string, bool) {
 	ref, resource := f.Get("fieldRef"), f.Get("resourceFieldRef")
-	if resource.Exists() && resource.Kind() != tree.Null {
-		resource.Warnf(&r.list, CodeDownward, "write the number into user-data", "the resources of KubeVirt's pod are not those of the machine; the file is left out")
+	if resource.Want(&r.list, tree.Map) {
+		resource.Only(&r.list, "containerName", "resource", "divisor")
+		at := resource.Get("resource")
+		name := at.Str(&r.list)
 		resource.Consume()
+		if !resourceForm.MatchString(name) {
+			at.Errorf(&r.list, CodeDownward, "", "limits or requests of cpu, memory, hugepages or ephemeral-storage should be named here")
+			return "", false
+		}
+		f.Warnf(&r.list, CodeDownward, "write the number into user-data",
+			"%s of KubeVirt's pod has nothing to do with the machine's, so the file %q is left out", name, target)
 		return "", false
 	}
 	if !ref.Want(&r.list, tree.Map) {
@@ -313,7 +330,7 @@ func (r *reader) downwardField(f tree.Value) (string, bool) {
 		return r.namespace, true
 	case "metadata.uid":
 		if r.m.Identity.UID == "" {
-			at.Warnf(&r.list, CodeDownward, "give the machine metadata.uid", "the machine has no UID yet, so the file is left out")
+			f.Warnf(&r.list, CodeDownward, "give the machine metadata.uid", "the machine has no UID yet, so the file %q is left out", target)
 			return "", false
 		}
 		r.note(at, CodeDownward, "KubeVirt gives the UID of its pod here, vmseed that of the machine")
