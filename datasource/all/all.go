@@ -6,6 +6,8 @@ import (
 
 	"github.com/vmseed/vmseed/datasource"
 	"github.com/vmseed/vmseed/datasource/configdrive"
+	"github.com/vmseed/vmseed/datasource/ignition"
+	config "github.com/vmseed/vmseed/datasource/internal/ignition"
 	"github.com/vmseed/vmseed/datasource/internal/metadata"
 	"github.com/vmseed/vmseed/datasource/internal/network"
 	"github.com/vmseed/vmseed/datasource/internal/userdata"
@@ -22,11 +24,13 @@ func DataSources() []datasource.DataSource {
 	return []datasource.DataSource{
 		nocloud.New(),
 		configdrive.New(),
+		ignition.New(),
 	}
 }
 
 // Codes explains the diagnostics of the data sources and of the formats that they write.
 func Codes() []diag.Explanation {
 	return slices.Concat(cloudconfig.Codes(), lint.Codes(), netconfig.Codes(), mimepart.Codes(),
-		userdata.Codes(), metadata.Codes(), network.Codes(), configdrive.Codes())
+		userdata.Codes(), metadata.Codes(), network.Codes(), configdrive.Codes(),
+		config.Codes(), ignition.Codes())
 }

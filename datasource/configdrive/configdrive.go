@@ -43,6 +43,11 @@ func (ConfigDrive) Expresses() machine.FieldSet {
 		"identity.instanceType", "identity.launchIndex", "identity.tags", "ssh.authorizedKeys", "adminPassword", "metaData", "dsmode"))
 }
 
+// ExpressesFor lists what reaches the guest of m, which may be one of Ignition.
+func (c ConfigDrive) ExpressesFor(m machine.Machine, _ datasource.Options) machine.FieldSet {
+	return userdata.ExpressesFor(m, c.Expresses())
+}
+
 // Render makes the seed.
 func (c ConfigDrive) Render(m machine.Machine, o datasource.Options) (seed.Seed, diag.List) {
 	var l diag.List
@@ -189,4 +194,7 @@ func networkData(m machine.Machine) (secret.Text, diag.List) {
 	return secret.FromBytes(text), append(l, problems...)
 }
 
-var _ datasource.DataSource = ConfigDrive{}
+var (
+	_ datasource.DataSource = ConfigDrive{}
+	_ datasource.Chooser    = ConfigDrive{}
+)

@@ -37,6 +37,11 @@ func (NoCloud) Expresses() machine.FieldSet {
 		"ssh.authorizedKeys", "metaData", "dsmode"))
 }
 
+// ExpressesFor lists what reaches the guest of m, which may be one of Ignition.
+func (n NoCloud) ExpressesFor(m machine.Machine, _ datasource.Options) machine.FieldSet {
+	return userdata.ExpressesFor(m, n.Expresses())
+}
+
 // Render makes the seed. meta-data and user-data are always there: without either, cloud-init ignores the volume.
 func (n NoCloud) Render(m machine.Machine, o datasource.Options) (seed.Seed, diag.List) {
 	var l diag.List
@@ -125,4 +130,7 @@ func networkConfig(m machine.Machine) (secret.Text, diag.List) {
 	return secret.FromBytes(text), append(l, problems...)
 }
 
-var _ datasource.DataSource = NoCloud{}
+var (
+	_ datasource.DataSource = NoCloud{}
+	_ datasource.Chooser    = NoCloud{}
+)

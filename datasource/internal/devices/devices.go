@@ -4,6 +4,7 @@ package devices
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/vmseed/vmseed/machine"
 )
@@ -40,13 +41,18 @@ func ByID(d machine.Disk) string {
 	return dir + "virtio-" + d.Serial
 }
 
-// Partition is the link of one of a disk's partitions, which count from 1, or with 0 of the whole disk. The name is that of a link of
-// ByID or any other that udev makes below /dev/disk.
-func Partition(link string, number int) string {
-	if number == 0 {
-		return link
+// Partition is the name of one of a disk's partitions, which count from 1, or with 0 of the whole disk. The disk is named by
+// a link that udev makes below /dev/disk, or by the kernel, which puts a p between two digits.
+func Partition(disk string, number int) string {
+	switch last := disk[max(len(disk)-1, 0):]; {
+	case number == 0:
+		return disk
+	case strings.HasPrefix(disk, "/dev/disk/"):
+		return fmt.Sprintf("%s-part%d", disk, number)
+	case last >= "0" && last <= "9":
+		return fmt.Sprintf("%sp%d", disk, number)
 	}
-	return fmt.Sprintf("%s-part%d", link, number)
+	return fmt.Sprintf("%s%d", disk, number)
 }
 
 // ShareMount returns the type of file system and the options that mount(8) needs for a share. Options is not written to.

@@ -61,6 +61,7 @@ func Codes() []diag.Explanation {
 			Text: "cloud-init writes mount points into /etc/fstab as they are, where a blank ends them. The mount script handles such paths; the guest's fstab does not. " +
 				"Choose a path without blanks."},
 		{Code: CodeIgnition, Title: "Ignition config for cloud-init",
-			Text: "The user-data is an Ignition config, which cloud-init ignores. vmseed has no data source for Ignition yet."},
+			Text: "The vendor-data is an Ignition config, which cloud-init ignores. As user-data it makes the guest one of Ignition, and is passed on; the data " +
+				"source `ignition` brings it to guests that read QEMU's fw_cfg."},
 	}
 }

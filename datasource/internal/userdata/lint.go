@@ -13,7 +13,7 @@ func check(x machine.Layer, guest string) diag.List {
 	data := []byte(x.Data.Reveal())
 	if cloudconfig.Recognise(data) == cloudconfig.Ignition {
 		return diag.List{{Code: CodeIgnition, Severity: diag.Error, Range: x.Origin.Whole,
-			Summary: "this is an Ignition config, which cloud-init ignores", Remedy: "give a cloud-config; vmseed has no data source for Ignition yet"}}
+			Summary: "this is an Ignition config, which cloud-init ignores", Remedy: "give it as user-data, or use the data source ignition"}}
 	}
 	g, err := lint.ParseGuest(guest)
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/vmseed/vmseed/datasource"
+	"github.com/vmseed/vmseed/datasource/internal/ignition"
+	"github.com/vmseed/vmseed/datasource/internal/ignitiontest"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/cloudconfig"
 	"github.com/vmseed/vmseed/format/mimepart"
@@ -78,7 +80,7 @@ func FuzzUserData(f *testing.F) {
 		if l.HasErrors() {
 			return
 		}
-		if said(l, CodeLostRaw, "files[0].content") {
+		if said(l, CodeLostRaw, "files[0].content") || said(l, ignition.CodeLost, "files[0].content") {
 			last := m.UserData.Layers[len(m.UserData.Layers)-1]
 			if m.UserData.Raw && text.Reveal() != last.Data.Reveal() {
 				t.Fatalf("raw %q became %q", last.Data.Reveal(), text.Reveal())
@@ -118,6 +120,10 @@ func writtenFile(data []byte) (string, bool) {
 			return "", false
 		}
 		return writtenFile(parts[len(parts)-1].Data)
+	case cloudconfig.Ignition:
+		c, err := ignitiontest.Read(string(data))
+		content, ok := c.Files["/generated"]
+		return content, ok && err == nil
 	case cloudconfig.CloudConfig:
 		doc, l := cloudconfig.Parse(diag.Origin{}, data)
 		if l.HasErrors() || doc.Get("write_files") == nil {

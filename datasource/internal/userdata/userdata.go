@@ -9,6 +9,8 @@
 //     part and says with its Merge-Type that cloud-init shall do the same in the guest. It comes last because a later
 //     part without a Merge-Type replaces whole keys of those before it.
 //   - Raw user-data, or no multipart wanted: the author's bytes alone, and a diagnostic for each field that is lost.
+//
+// User-data that is an Ignition config or Butane makes all of it one Ignition config; see package ignition.
 package userdata
 
 import (
@@ -21,6 +23,7 @@ import (
 
 	"github.com/vmseed/vmseed/datasource"
 	"github.com/vmseed/vmseed/datasource/internal/devices"
+	"github.com/vmseed/vmseed/datasource/internal/ignition"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/cloudconfig"
 	"github.com/vmseed/vmseed/format/cloudconfig/lint"
@@ -49,6 +52,9 @@ type composer struct {
 
 // User returns the machine's user-data.
 func User(m machine.Machine, o datasource.Options) (secret.Text, diag.List) {
+	if ignition.Machine(m) {
+		return ignition.Compose(besideMetaData(m), o)
+	}
 	c := composer{m: m, o: o}
 	layers := c.layers()
 	marked := c.expandMark(layers)
@@ -86,11 +92,16 @@ func (c *composer) checkGenerated(generated *cloudconfig.Document) {
 	}
 }
 
-// Vendor returns the machine's vendor-data: its own layers, then the extra ones of the options. It is empty when there
-// are none.
+// Vendor returns the machine's vendor-data: its own layers, then those of the options' extra ones that are for cloud-init.
+// It is empty when there are none.
 func Vendor(m machine.Machine, o datasource.Options) (secret.Text, diag.List) {
 	c := composer{m: m, o: o}
-	layers := slices.Concat(m.VendorData, o.Extra)
+	extra := o.Extra
+	if ignition.Machine(m) {
+		extra = nil
+	}
+	extra = slices.DeleteFunc(slices.Clone(extra), ignition.Recognise)
+	layers := slices.Concat(m.VendorData, extra)
 	for _, x := range m.VendorData {
 		c.list = append(c.list, check(x, o.Guest)...)
 	}

@@ -131,6 +131,10 @@ func examples() []example {
 		{"bad environment", machine.Machine{Environment: []machine.Variable{{Name: "A", Value: secret.New("\x00")}, {Name: "B", Value: secret.New("\xff")},
 			{Name: "C\nD", Value: secret.New("")}, {Name: "", Value: secret.New("")}, {Name: "E", Value: secret.New("a\nb\"$`\\'")}}}, datasource.Options{}},
 		{"Ignition", machine.Machine{UserData: plain(`{"ignition": {"version": "3.4.0"}}`)}, datasource.Options{}},
+		{"Ignition and files", machine.Machine{Files: generated, UserData: plain(`{"ignition": {"version": "3.4.0"}, "passwd": {"users": [{"name": "u"}]}}`)}, datasource.Options{}},
+		{"Butane", machine.Machine{UserData: plain("variant: fcos\nversion: 1.0.0\npasswd: {users: [{name: u}]}\n")}, datasource.Options{}},
+		{"Ignition and others", machine.Machine{UserData: machine.UserData{Layers: []machine.Layer{{Data: secret.New("#!/bin/sh\ntrue\n")},
+			{Data: secret.New(`{"ignition": {"version": "3.0.0"}, "passwd": {"users": [{"name": "u"}]}}`)}, {Data: secret.New("## template: jinja\n#cloud-config\n{}\n")}}}}, datasource.Options{}},
 		{"broken", machine.Machine{Files: generated, UserData: plain("#cloud-config\na: [\n")}, datasource.Options{}},
 	}
 }

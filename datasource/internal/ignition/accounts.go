@@ -1,0 +1,185 @@
+package ignition
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/coreos/ignition/v2/config/v3_6/types"
+
+	"github.com/vmseed/vmseed/datasource/internal/account"
+	"github.com/vmseed/vmseed/datasource/internal/shell"
+	"github.com/vmseed/vmseed/machine"
+)
+
+// distributed are the groups that CoreOS and its kin bring. They keep most of them out of /etc/group, and groupmod would fail
+// for one that is declared and not there. Any other group that a user is in is declared, so that it is made where the
+// image has it not: useradd fails for a group that is missing, and with it the boot.
+var distributed = []string{"root", "adm", "audio", "cdrom", "dialout", "disk", "docker", "floppy", "games", "input", "kvm", "lp",
+	"render", "sgx", "sudo", "systemd-journal", "tape", "tty", "users", "video", "wheel"}
+
+// accounts writes groups and users. Ignition makes groups first, then users, then files, so owners may be named.
+func (g *generator) accounts() {
+	users := slices.Clone(g.m.Users)
+	if keys := g.m.SSH.AuthorizedKeys; len(keys) > 0 {
+		i := slices.IndexFunc(users, func(u machine.User) bool { return u.Default })
+		if i < 0 {
+			i = len(users)
+			users = append(users, machine.User{Default: true})
+		}
+		users[i].SSHAuthorizedKeys = slices.Concat(users[i].SSHAuthorizedKeys, keys)
+	}
+	names := map[string]bool{}
+	logged := false
+	for i, u := range users {
+		at := fmt.Sprintf("users[%d]", i)
+		if u.Default && u.Name == "" {
+			u.Name = DefaultUser
+		}
+		switch {
+		case !accountName(u.Name):
+			g.errorf(CodeName, at, "use letters, digits, underscores and hyphens", "%q cannot be the name of a user", u.Name)
+			continue
+		case names[u.Name]:
+			g.errorf(CodeTwice, at, "join the two", "the user %q is there twice", u.Name)
+			continue
+		}
+		names[u.Name] = true
+		hashed := g.user(u, at)
+		logged = logged || hashed
+		g.aging(u)
+	}
+	if logged {
+		g.list.Notef(CodeHashInLog, g.place("users"), "log in with SSH keys",
+			"Ignition writes password hashes into the guest's journal, because it logs the commands that it runs")
+	}
+	g.groups(users)
+	g.sudo(users)
+}
+
+// accountName reports whether useradd and groupadd take a name, and whether it stands for itself in a command line and in
+// a file of sudo.
+func accountName(s string) bool {
+	return s != "" && s[0] != '-' && !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.' || r == '$')
+	})
+}
+
+// user writes a user and reports whether there is a hash in it.
+func (g *generator) user(u machine.User, at string) (hashed bool) {
+	out := types.PasswdUser{Name: u.Name, Gecos: stated(u.Gecos), UID: u.UID, PrimaryGroup: stated(u.PrimaryGroup), HomeDir: stated(u.Home),
+		NoCreateHome: stated(u.NoCreateHome), Shell: stated(u.Shell), System: stated(u.System)}
+	for _, name := range u.Groups {
+		out.Groups = append(out.Groups, types.Group(name))
+	}
+	for _, key := range u.SSHAuthorizedKeys {
+		if key := types.SSHAuthorizedKey(strings.TrimSpace(key)); !slices.Contains(out.SSHAuthorizedKeys, key) {
+			out.SSHAuthorizedKeys = append(out.SSHAuthorizedKeys, key)
+		}
+	}
+	hash, odd, err := account.Hash(g.m, u)
+	if err != nil {
+		g.errorf(CodePassword, at, "give a passwordHash instead", "the password of user %q cannot be hashed", u.Name)
+	}
+	if odd {
+		g.warnf(CodePassword, at, "make one with mkpasswd", "the passwordHash of user %q does not look like a hash of crypt(5)", u.Name)
+	}
+	if lock := u.LockPassword; lock != nil && *lock {
+		switch {
+		case account.Opens(hash):
+			hash = "!" + hash
+		case hash == "":
+			hash = "*"
+		}
+	}
+	out.PasswordHash = stated(hash)
+	g.out.Passwd.Users = append(g.out.Passwd.Users, out)
+	return hash != "" && hash != "*"
+}
+
+// aging has chage do what Ignition has no words for.
+func (g *generator) aging(u machine.User) {
+	if u.Inactive != "" {
+		g.setup = append(g.setup, shell.Words([]string{"chage", "-I", u.Inactive, u.Name}))
+	}
+	if u.Expires != "" {
+		g.setup = append(g.setup, shell.Words([]string{"chage", "-E", u.Expires, u.Name}))
+	}
+	if u.ExpirePassword {
+		g.setup = append(g.setup, shell.Words([]string{"chage", "-d", "0", u.Name}))
+	}
+}
+
+// groups writes the machine's groups and those that its users are in, as far as the image cannot be expected to have
+// them. Members are users: theirs is the list that Ignition knows.
+func (g *generator) groups(users []machine.User) {
+	declared := map[string]bool{}
+	add := func(name string, gid *int) {
+		if !declared[name] {
+			declared[name] = true
+			g.out.Passwd.Groups = append(g.out.Passwd.Groups, types.PasswdGroup{Name: name, Gid: gid})
+		}
+	}
+	for i, grp := range g.m.Groups {
+		at := fmt.Sprintf("groups[%d]", i)
+		switch {
+		case !accountName(grp.Name):
+			g.errorf(CodeName, at, "use letters, digits, underscores and hyphens", "%q cannot be the name of a group", grp.Name)
+			continue
+		case declared[grp.Name]:
+			g.errorf(CodeTwice, at, "join the two", "the group %q is there twice", grp.Name)
+			continue
+		}
+		add(grp.Name, grp.GID)
+		for _, member := range grp.Members {
+			g.member(grp.Name, member)
+		}
+	}
+	for i, u := range users {
+		for _, name := range append(slices.Clone(u.Groups), u.PrimaryGroup) {
+			switch {
+			case name == "" || declared[name]:
+			case !accountName(name):
+				g.errorf(CodeName, fmt.Sprintf("users[%d]", i), "name one group in each item", "%q cannot be the name of a group", name)
+			case !slices.Contains(distributed, name), g.family.debian:
+				// Debian's groups are all in /etc/group, so it does no harm to declare those that exist.
+				add(name, nil)
+			}
+		}
+	}
+}
+
+// member puts a user of the machine into a group. For an account of the image, which useradd must not touch, usermod does
+// it at the first boot.
+func (g *generator) member(group, user string) {
+	for i := range g.out.Passwd.Users {
+		if u := &g.out.Passwd.Users[i]; u.Name == user {
+			if !slices.Contains(u.Groups, types.Group(group)) {
+				u.Groups = append(u.Groups, types.Group(group))
+			}
+			return
+		}
+	}
+	g.setup = append(g.setup, shell.Words([]string{"usermod", "-a", "-G", group, user}))
+}
+
+// sudo writes the rules of all users into one file. sudo passes over names with a dot in that directory.
+func (g *generator) sudo(users []machine.User) {
+	var b strings.Builder
+	for i, u := range users {
+		name := u.Name
+		if name == "" {
+			name = DefaultUser
+		}
+		for _, rule := range u.Sudo {
+			if strings.ContainsAny(rule, "\r\n\x00") {
+				g.errorf(CodeName, fmt.Sprintf("users[%d].sudo", i), "write one rule in each item", "a rule of sudo is one line")
+				continue
+			}
+			fmt.Fprintf(&b, "%s %s\n", name, rule)
+		}
+	}
+	if b.Len() > 0 {
+		g.file("/etc/sudoers.d/90-vmseed", b.String(), 0o440)
+	}
+}
