@@ -165,10 +165,10 @@ func (r *reader) findDisks() {
 		if wrong := dnsLabel(d.name); wrong != "" {
 			name.Errorf(&r.list, CodeDisk, "", "%q cannot be the name of a disk: %s", d.name, wrong)
 		}
-		for j, other := range r.disks {
-			if other.name == d.name {
-				r.refuse(name, CodeDisk, "rename one of them", "%s and %s must not have the same Name.", d.path, r.in("domain.devices.disks[%d]", j))
-			}
+		if j := slices.IndexFunc(r.disks, func(o disk) bool { return o.name == d.name }); j >= 0 {
+			r.refuse(name, CodeDisk, "rename one of them", "%s and %s must not have the same Name.", d.path, r.disks[j].path)
+			v.Consume()
+			continue
 		}
 		r.target(&d)
 		r.disks = append(r.disks, d)

@@ -66,7 +66,7 @@ func (r *reader) memory(domain tree.Value) {
 			if chosen < 0 && amounts[i] > 0 {
 				chosen = i
 			} else if amounts[i] > 0 {
-				r.note(s, CodeNoGuest, "%s concerns the cluster: the guest has what %s says", s.Path(), sources[chosen].Path())
+				r.note(s, CodeNoGuest, "this concerns the cluster: the guest has what %s says", sources[chosen].Path())
 			}
 		}
 	}
@@ -152,7 +152,7 @@ func (r *reader) cpu(domain tree.Value) {
 		switch {
 		case !ok || q.Sign() == 0:
 		case stated:
-			r.note(s, CodeNoGuest, "%s concerns the cluster: the number of CPUs is stated elsewhere", s.Path())
+			r.note(s, CodeNoGuest, "this concerns the cluster: the number of CPUs is stated elsewhere")
 		case q.Times(1) > maxCPUs:
 			s.Errorf(&r.list, CodeCPU, "", "there should be at most %d CPUs", maxCPUs)
 		default:

@@ -147,9 +147,14 @@ func isLegacy(spec tree.Value) bool {
 	return false
 }
 
-// refuse reports what KubeVirt's admission refuses, in its words. They name the field, so the diagnostic does not.
+// refuse reports what KubeVirt's admission refuses, in its words. Most of them name the field; where they do, the
+// diagnostic does not do it again.
 func (r *reader) refuse(v tree.Value, code diag.Code, remedy, format string, args ...any) {
-	r.list.Errorf(code, v.Range(), remedy, format, args...)
+	d := diag.Diagnostic{Code: code, Severity: diag.Error, Range: v.Range(), Summary: fmt.Sprintf(format, args...), Remedy: remedy}
+	if !strings.Contains(d.Summary, r.prefix+".") {
+		d.Field = v.Path()
+	}
+	r.list.Add(d)
 }
 
 func (r *reader) warn(e tree.Entry, code diag.Code, remedy, format string, args ...any) {

@@ -68,6 +68,8 @@ func (r *reader) networks() []*network {
 		n := &network{value: v, name: v.Get("name").Str(&r.list)}
 		if slices.ContainsFunc(out, func(o *network) bool { return o.name == n.name }) {
 			r.refuse(v.Get("name"), CodeNetwork, "", "Network with name %q already exists, every network must have a unique name", n.name)
+			v.Consume()
+			continue
 		}
 		kinds := 0
 		for _, kind := range []string{"pod", "multus", "genie"} {
