@@ -94,7 +94,11 @@ func noSilentLoss(t *testing.T, c Config, compat string) {
 		with rendered
 	}
 	var bases []base
-	for _, m := range variants() {
+	machines := variants()
+	if _, ok := c.DataSource.(datasource.Chooser); ok {
+		machines = append(machines, forIgnition())
+	}
+	for _, m := range machines {
 		m.Compat = compat
 		m = placed(t, m)
 		bases = append(bases, base{m, render(c, m)})
@@ -153,10 +157,15 @@ func variants() []machine.Machine {
 		{Data: secret.New("#!/bin/sh\necho one\n")}, {Data: secret.New("#!/bin/sh\necho two\n"), Merge: machine.MergeReplace}}}
 	raw := machinetest.Full()
 	raw.UserData = machine.UserData{Raw: true, Layers: raw.Ignition}
-	config := machinetest.Generated()
-	config.UserData = machine.UserData{Layers: config.Ignition}
-	config.Ignition = append(slices.Clone(config.Ignition), config.Ignition...)
-	return []machine.Machine{machinetest.Full(), machinetest.Generated(), nics, deaf, links, script, merged, replaced, raw, config}
+	return []machine.Machine{machinetest.Full(), machinetest.Generated(), nics, deaf, links, script, merged, replaced, raw}
+}
+
+// forIgnition is a machine whose user-data is an Ignition config, for data sources that express other fields then.
+func forIgnition() machine.Machine {
+	m := machinetest.Generated()
+	m.UserData = machine.UserData{Layers: m.Ignition}
+	m.Ignition = append(slices.Clone(m.Ignition), m.Ignition...)
+	return m
 }
 
 // rendered is the product of a machine and what was said about it.
