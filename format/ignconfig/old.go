@@ -104,6 +104,9 @@ func readAs[T any](s source, data []byte) T {
 		case report.EntryDeprecated:
 			continue // it is translated
 		}
+		if e.Message == `Filesystem "root" shadows exising filesystem definition` {
+			continue // that is how specification 2 says that the root file system is made anew
+		}
 		summary, remedy := said(e.Message)
 		s.add(code, severity, places[diag.Pos{Line: e.Line, Column: e.Column}], remedy, "%s", summary)
 	}

@@ -169,8 +169,8 @@ func (s source) reported(rpt report.Report) {
 			continue // shape has said so, with a remedy
 		}
 		p := dataPath(e.Context.Path)
-		if e.Message == errors.ErrModeSpecialBits.Error() && s.octalMeant(p) {
-			continue // plausible says what is meant
+		if e.Message == errors.ErrModeSpecialBits.Error() && (s.octalMeant(p) || !s.isMode(p)) {
+			continue // plausible says what is meant, or another entry that it is no mode at all
 		}
 		summary, remedy := said(e.Message)
 		code, severity := CodeInvalid, diag.Error

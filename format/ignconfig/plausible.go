@@ -94,6 +94,16 @@ func (s source) octalMeant(p dataPath) bool {
 	return err == nil && !usual(decimal) && usual(octal&0o777) && octal <= 0o7777
 }
 
+// isMode reports whether the number at a path is in the range of modes.
+func (s source) isMode(p dataPath) bool {
+	n := s.value(p...)
+	if n == nil {
+		return false
+	}
+	mode, ok := integer(n)
+	return ok && mode >= 0 && mode <= 0o7777
+}
+
 // usual reports whether the bits of a mode give the owner at least what the group has, and the group what others have.
 func usual(mode uint64) bool {
 	owner, group, other := mode>>6, mode>>3&7, mode&7

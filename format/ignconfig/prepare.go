@@ -71,6 +71,9 @@ func (p *preparation) disks() {
 	for i, d := range p.cfg.Storage.Disks {
 		for j := range d.Partitions {
 			part := &p.cfg.Storage.Disks[i].Partitions[j]
+			if part.Label != nil && *part.Label == "" {
+				part.Label = nil // before version 2.3.0, this was how no label looked
+			}
 			for _, size := range []struct {
 				key      string
 				sectors  **int

@@ -86,7 +86,11 @@ func (s shape) walk(n *yaml.Node, t reflect.Type, p dataPath) {
 		s.object(n, t, p)
 	case reflect.Slice:
 		if n.Kind != yaml.SequenceNode {
-			s.mismatch(n, p, "a list", "put it into square brackets")
+			remedy := "put it into square brackets"
+			if p.leaf() == "append" && n.Tag == "!!bool" {
+				remedy = "since specification 3, it is a list of contents"
+			}
+			s.mismatch(n, p, "a list", remedy)
 			return
 		}
 		for i, c := range n.Content {
