@@ -160,7 +160,6 @@ func (r *reader) agentKeys(v tree.Value, o kubeobject.Object, path string) {
 			u.SSHAuthorizedKeys = append(u.SSHAuthorizedKeys, key.Text)
 		}
 	}
-	r.byAgent(v)
 }
 
 // passwords sets those of a Secret: each key is a user of the guest. White space around a password is not part of it.
@@ -179,7 +178,6 @@ func (r *reader) passwords(v tree.Value, o kubeobject.Object) {
 		u.Password = secret.New(password)
 		r.at(item.Origin.Whole, "agentUsers[%d].password", at)
 	}
-	r.byAgent(v)
 }
 
 // agentUser returns the user of a name, who is added if need be.
@@ -193,19 +191,12 @@ func (r *reader) agentUser(v tree.Value, name string) (*machine.AgentUser, int) 
 	return &r.m.AgentUsers[i], i
 }
 
-// byAgent says what a seed cannot do.
-func (r *reader) byAgent(v tree.Value) {
-	r.note(v, CodeAgent, "the guest's agent sets this while vmseed runs the machine; no seed carries it")
-}
-
 // The diagnostics of credentials, of media and of the layout that came before volumes.
 const (
 	// CodeCredential is for access credentials that KubeVirt would refuse, or that change nothing.
 	CodeCredential diag.Code = 2440 + iota
 	// CodeSSHKey is for Secrets whose values are not one public key each.
 	CodeSSHKey
-	// CodeAgent is for credentials that only the guest's agent can set.
-	CodeAgent
 	// CodeMedium is for volumes of files that KubeVirt would refuse, or that lack something.
 	CodeMedium
 	// CodeSysprep is for answer files of Windows.
@@ -231,10 +222,6 @@ func mediaCodes() []diag.Explanation {
 			Text: "Every value of the Secret is one public key for KubeVirt. It hands a value of several lines to the guest as one key, which no guest agent " +
 				"understands, and CoreOS' Afterburn refuses all keys because of it. vmseed takes such values apart. Lines that are no public key are passed on " +
 				"with a warning; private keys are refused."},
-		{Code: CodeAgent, Title: "credential needs the guest's agent",
-			Text: "Credentials with the method `qemuGuestAgent` are set over the QEMU guest agent while the machine runs: by `vmseed run`, if the guest has the " +
-				"agent. No seed carries them, so `vmseed render` leaves them out. Use the methods `noCloud` or `configDrive`, or user-data, for a first boot " +
-				"elsewhere."},
 		{Code: CodeMedium, Title: "volume of files",
 			Text: "A `secret`, `configMap`, `serviceAccount` or `downwardAPI` volume becomes a disk whose label is `volumeLabel`, or `cfgdata`, with a file for " +
 				"each key. The object must be among the input unless the volume is `optional`. The label is at most 32 printable ASCII characters long. The files " +

@@ -70,8 +70,6 @@ func (r *reader) legacyLayout() {
 			r.legacyInterface(v)
 		}
 	}
-	r.m.Network.Mode = "dhcp"
-	r.at(r.spec.Range(), "network.mode")
 }
 
 // legacyUnits are libvirt's units of memory, in bytes. KB and the like are powers of ten.
@@ -360,7 +358,7 @@ func (r *reader) legacyInterface(v tree.Value) {
 	if text := kind.Str(&r.list); text != "network" && text != "bridge" && text != "" {
 		kind.Errorf(&r.list, CodeLegacy, `write "network"`, "vmseed has no interfaces of the type %q", text)
 	}
-	nic := machine.NIC{DHCP4: true}
+	var nic machine.NIC
 	if source.Want(&r.list, tree.Map) {
 		source.Only(&r.list, "network", "bridge", "dev")
 		for _, field := range []string{"network", "bridge", "dev"} {
