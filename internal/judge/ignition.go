@@ -216,8 +216,8 @@ func (r IgnitionResult) Group(name string) string {
 	return ""
 }
 
-// Presets are the lines that Ignition wrote for systemd: what the config enables
-// and disables.
+// Presets are the lines that Ignition wrote for systemd, sorted: what the config
+// enables and disables.
 func (r IgnitionResult) Presets() []string {
-	return strings.FieldsFunc(r.Content("/etc/systemd/system-preset/20-ignition.preset"), func(c rune) bool { return c == '\n' })
+	return slices.Sorted(strings.FieldsFuncSeq(r.Content("/etc/systemd/system-preset/20-ignition.preset"), func(c rune) bool { return c == '\n' }))
 }

@@ -5,15 +5,17 @@
 #   ignition.sh IGNITION DIR
 #
 # DIR holds the config as config.ign. Needs root's rights over files, if only
-# those of a user name space. Printed: a tar archive of the tree; on standard
-# error what Ignition logs. Exit status: 0; 11 fetch failed; 12 files failed.
+# those of a user name space, and a mount name space of its own. Printed: a tar
+# archive of the tree; on standard error what Ignition logs. Exit status: 0; 11
+# fetch failed; 12 files failed.
 set -eu
 umask 022
 ignition=${1:?}
 dir=${2:?}
-root=$dir/root
-trap 'rm -rf "$root"' EXIT
-mkdir "$root" "$dir/bin"
+# Ignition writes a user's keys as that user, who has to reach them.
+root=/mnt
+mount -t tmpfs -o mode=0755 tmpfs "$root"
+mkdir "$dir/bin"
 
 # put FILE: standard input becomes a file of the tree.
 put() {

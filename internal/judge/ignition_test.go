@@ -46,7 +46,7 @@ func TestIgnitionApplies(t *testing.T) {
 	if r.Group("ops") != "900" || r.Group("nobody") != "" || r.Account("nobody") != "" {
 		t.Errorf("groups %q and %q, account %q", r.Group("ops"), r.Group("nobody"), r.Account("nobody"))
 	}
-	if got := r.Presets(); !slices.Equal(got, []string{"enable a.service", "disable c.service"}) {
+	if got := r.Presets(); !slices.Equal(got, []string{"disable c.service", "enable a.service"}) {
 		t.Errorf("presets %q", got)
 	}
 	if len(r.Warnings) != 1 || !strings.HasSuffix(r.Warnings[0], "nused key unknown") {
