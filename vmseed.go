@@ -85,7 +85,8 @@ func (o RenderOptions) dataSource(m machine.Machine) string {
 }
 
 // Render makes the seed of a machine, which is placed first if it is not yet. Fields that the machine uses and the data
-// source cannot express are warned about, so nothing is lost in silence.
+// source cannot express are warned about, so nothing is lost in silence. An Ignition config that the data source has no
+// place for travels beside it, in the firmware, if the engine has the data source ignition: a KubeVirt VM may have both.
 func (e *Engine) Render(m machine.Machine, o RenderOptions) (seed.Seed, diag.List) {
 	m, l := e.Place(m, machine.Facts{})
 	ds, err := find("data source", e.DataSources, o.dataSource(m))
@@ -93,18 +94,47 @@ func (e *Engine) Render(m machine.Machine, o RenderOptions) (seed.Seed, diag.Lis
 		l.Errorf(CodeUnknownPlugin, m.Places.Find("dataSource"), "choose another data source", "%v", err)
 		return seed.Seed{}, l
 	}
-	for _, lost := range machine.Lost(m, ds.Expresses(), machine.HardwareFields(), machine.ControlFields()) {
+	if o.Guest == "" {
+		o.Guest = m.Guest.Release
+	}
+	expressed := datasource.Expresses(ds, m, o.Options)
+	firmware, err := find("data source", e.DataSources, "ignition")
+	beside := err == nil && len(m.Ignition) > 0 && !expressed.Has("ignition")
+	if beside {
+		expressed = expressed.Union(machine.NewFieldSet("ignition"))
+	}
+	for _, lost := range machine.Lost(m, expressed, machine.HardwareFields(), machine.ControlFields()) {
 		l.Add(diag.Diagnostic{Code: CodeNotExpressed, Severity: diag.Warning, Range: m.Places.Find(lost.Path), Field: lost.Path,
 			Summary: fmt.Sprintf("the data source %s cannot tell the guest this", ds.Name()),
 			Remedy:  "choose another data source, or do it in the user-data"})
 	}
-	if o.Guest == "" {
-		o.Guest = m.Guest.Release
-	}
 	s, problems := ds.Render(m, o.Options)
 	l = append(l, problems...)
+	if beside {
+		x, problems := firmware.Render(onlyIgnition(m), firmwareOptions(m, o.Options))
+		l = append(l, problems...)
+		s.Firmware.FwCfg = append(s.Firmware.FwCfg, x.Firmware.FwCfg...)
+		s.KernelArgs = append(s.KernelArgs, x.KernelArgs...)
+	}
 	s.Volumes = append(s.Volumes, media(m)...)
 	return s, l
+}
+
+// onlyIgnition is a machine without what its guest is told otherwise.
+func onlyIgnition(m machine.Machine) machine.Machine {
+	return machine.Machine{Name: m.Name, Namespace: m.Namespace, Identity: m.Identity, Guest: machine.Guest{Release: m.Guest.Release},
+		Ignition: m.Ignition, Compat: m.Compat, Places: m.Places}
+}
+
+// firmwareOptions chooses a platform that reads the firmware, because there is one seed of volumes already.
+func firmwareOptions(m machine.Machine, o datasource.Options) datasource.Options {
+	if o.IgnitionPlatform == "" {
+		o.IgnitionPlatform = m.Guest.IgnitionPlatform
+	}
+	if o.IgnitionPlatform != "flatcar" {
+		o.IgnitionPlatform = "qemu"
+	}
+	return o
 }
 
 // media makes volumes of the machine's further media.

@@ -43,9 +43,9 @@ type platform struct {
 func platforms() []platform {
 	args := func(id string) []string { return []string{"ignition.firstboot", "ignition.platform.id=" + id} }
 	return []platform{
-		{name: "qemu", fwCfg: "opt/com.coreos/config", args: args("qemu")},
+		{name: "qemu", fwCfg: seed.IgnitionItem, args: args("qemu")},
 		// Flatcar's own names come first. What its initramfs does not know, it passes over.
-		{name: "flatcar", fwCfg: "opt/org.flatcar-linux/config", args: append([]string{"flatcar.first_boot=1", "flatcar.oem.id=qemu"}, args("qemu")...)},
+		{name: "flatcar", fwCfg: seed.FlatcarItem, args: append([]string{"flatcar.first_boot=1", "flatcar.oem.id=qemu"}, args("qemu")...)},
 		{name: "openstack", volume: configdrive.New(), args: args("openstack")},
 		{name: "kubevirt", volume: configdrive.New(), args: args("kubevirt")},
 		{name: "proxmoxve", volume: nocloud.New(), args: args("proxmoxve")},
