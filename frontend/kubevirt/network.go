@@ -19,8 +19,8 @@ type network struct {
 	used  bool
 }
 
-// network reads networks and interfaces. KubeVirt writes no network document of its own, so the guest asks for leases
-// unless the definition has network data.
+// network reads networks and interfaces. KubeVirt writes no network document of its own: unless the definition has network
+// data, the guest does with its interfaces what it does by itself, so nothing is said about addresses.
 func (r *reader) network() {
 	devices := r.spec.At("domain", "devices")
 	list := devices.Get("interfaces")
@@ -36,7 +36,6 @@ func (r *reader) network() {
 			r.refuse(n.value.Get("name"), CodeNetwork, "add an interface of this name", "%s '%s' not found.", r.in("networks[%d].name", i), n.name)
 		}
 	}
-	n := &r.m.Network
 	auto := devices.Get("autoattachPodInterface")
 	attach := true
 	if auto.Exists() && auto.Kind() != tree.Null {
@@ -46,12 +45,8 @@ func (r *reader) network() {
 		}
 	}
 	if len(list.Items()) == 0 && len(networks) == 0 && attach {
-		n.NICs = []machine.NIC{{Name: "default", Network: "pod", DHCP4: true}}
+		r.m.Network.NICs = []machine.NIC{{Name: "default", Network: "pod"}}
 		r.at(devices.Range(), "network.nics[0]")
-	}
-	if n.Document.Data.IsZero() {
-		n.Mode = "dhcp"
-		r.at(r.spec.Range(), "network.mode")
 	}
 }
 
@@ -131,7 +126,7 @@ func (r *reader) networkInterface(i int, v tree.Value, networks []*network) {
 	r.sort(v, interfaceFields)
 	path := r.in("domain.devices.interfaces[%d]", i)
 	name := v.Get("name")
-	nic := machine.NIC{Name: name.Str(&r.list), DHCP4: true}
+	nic := machine.NIC{Name: name.Str(&r.list)}
 	if !nicName.MatchString(nic.Name) {
 		r.refuse(name, CodeNetwork, "", "Network interface name can only contain alphabetical characters, numbers, dashes (-) or underscores (_)")
 	}
