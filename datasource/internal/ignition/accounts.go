@@ -1,7 +1,9 @@
 package ignition
 
 import (
+	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -77,6 +79,10 @@ func (g *generator) user(u machine.User, at string) (hashed bool) {
 			out.SSHAuthorizedKeys = append(out.SSHAuthorizedKeys, key)
 		}
 	}
+	if u.NoCreateHome && len(out.SSHAuthorizedKeys) > 0 {
+		g.keysWithoutHome(u, out.SSHAuthorizedKeys)
+		out.SSHAuthorizedKeys = nil
+	}
 	hash, odd, err := account.Hash(g.m, u)
 	if err != nil {
 		g.errorf(CodePassword, at, "give a passwordHash instead", "the password of user %q cannot be hashed", u.Name)
@@ -95,6 +101,21 @@ func (g *generator) user(u machine.User, at string) (hashed bool) {
 	out.PasswordHash = stated(hash)
 	g.out.Passwd.Users = append(g.out.Passwd.Users, out)
 	return hash != "" && hash != "*"
+}
+
+// keysWithoutHome writes the keys of a user for whom no home is made. Ignition would write them as that user, who may not
+// make the directory, and stop the boot; it writes files as root.
+func (g *generator) keysWithoutHome(u machine.User, keys []types.SSHAuthorizedKey) {
+	dir := path.Join(cmp.Or(u.Home, "/home/"+u.Name), ".ssh")
+	owner := types.NodeUser{Name: &u.Name}
+	g.out.Storage.Directories = append(g.out.Storage.Directories, types.Directory{Node: types.Node{Path: dir, User: owner},
+		DirectoryEmbedded1: types.DirectoryEmbedded1{Mode: of(0o700)}})
+	var b strings.Builder
+	for _, k := range keys {
+		b.WriteString(string(k) + "\n")
+	}
+	g.node(types.File{Node: types.Node{Path: dir + "/authorized_keys", User: owner},
+		FileEmbedded1: types.FileEmbedded1{Mode: of(0o600), Append: []types.Resource{resource(b.String())}}})
 }
 
 // aging has chage do what Ignition has no words for.

@@ -24,7 +24,7 @@ const compressFrom = 512
 
 // resource is content as a data: URL (RFC 2397): as text where that is shorter, compressed where that is.
 func resource(content string) types.Resource {
-	source := "data:," + escape(content)
+	source := "data:," + urlText(content)
 	if plain := "data:;base64," + base64.StdEncoding.EncodeToString([]byte(content)); len(plain) < len(source) || !utf8.ValidString(content) {
 		source = plain
 	}
@@ -42,8 +42,8 @@ func resource(content string) types.Resource {
 	return types.Resource{Source: &source}
 }
 
-// escape writes text for a URL. A blank is %20, because a plus sign means itself there.
-func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+// urlText writes text for a URL. A blank is %20, because a plus sign means itself there.
+func urlText(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
 // file writes a file of the generator's own, in place of one that the image has. A file of the machine's at the same path
 // is kept, because the author asked for it by name.

@@ -37,32 +37,44 @@ func escapePath(path string) string {
 	if s == "" {
 		return "-"
 	}
+	var out []string
+	for part := range strings.SplitSeq(s, "/") {
+		out = append(out, escape(part, letters+":_."))
+	}
+	if name := strings.Join(out, "-"); name[0] != '.' {
+		return name
+	}
+	return `\x2e` + strings.Join(out, "-")[1:]
+}
+
+// letters are those of the names of units that are escaped nowhere.
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+// escape writes the bytes that are not in safe as \xNN.
+func escape(s, safe string) string {
 	var b strings.Builder
 	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '/':
-			b.WriteByte('-')
-		case c == '.' && i == 0:
-			b.WriteString(`\x2e`)
-		case strings.IndexByte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_.", c) >= 0:
+		if c := s[i]; strings.IndexByte(safe, c) >= 0 {
 			b.WriteByte(c)
-		default:
+		} else {
 			fmt.Fprintf(&b, `\x%02x`, c)
 		}
 	}
 	return b.String()
 }
 
+// escapeName makes a part of the name of a unit, and of a file, of any text.
+func escapeName(s string) string { return escape(s, letters+":_.-") }
+
 // escapeUdev writes a label as udev does in the names of links (udev_util_encode_string): what is no letter, digit or one of
 // #+-.:=@_ becomes \xNN, other than UTF-8.
 func escapeUdev(s string) string {
 	var b strings.Builder
-	for i := range len(s) {
-		c := s[i]
-		if c >= 0x80 || strings.IndexByte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789#+-.:=@_", c) >= 0 {
-			b.WriteByte(c)
+	for _, r := range s {
+		if r < 0x80 {
+			b.WriteString(escape(string(r), letters+"#+-.:=@_"))
 		} else {
-			fmt.Fprintf(&b, `\x%02x`, c)
+			b.WriteRune(r)
 		}
 	}
 	return b.String()

@@ -183,7 +183,7 @@ func (g *generator) scripts() {
 			g.errorf(CodeName, at, "give it a name without slashes", "%q cannot be the name of a script", s.Name)
 			continue
 		}
-		name := "script-" + escapePath(s.Name)
+		name := "script-" + escapeName(s.Name)
 		if slices.ContainsFunc(all, func(e entry) bool { return e.name == name }) {
 			g.errorf(CodeTwice, at, "give each its own name", "the script %q is there twice", s.Name)
 			continue
