@@ -49,7 +49,7 @@ func (c *Config) keyfile(l *Link, name string) File {
 	if member {
 		masterID, memberType = connectionUUID(master.ID), keyfileTypes[master.Kind]
 	}
-	t.section("connection", "id", escapeKeyfile(cmp.Or(l.GuestName(), l.ID)), "uuid", connectionUUID(l.ID),
+	t.section("connection", "id", strings.ReplaceAll(cmp.Or(l.GuestName(), l.ID), `\`, `\\`), "uuid", connectionUUID(l.ID),
 		"type", keyfileTypes[l.Kind], "interface-name", ifname,
 		// A profile of the image that fits every NIC has priority 0 or less.
 		"autoconnect-priority", "1", "master", masterID, "slave-type", memberType)
@@ -77,20 +77,14 @@ func (c *Config) keyfile(l *Link, name string) File {
 	return File{Path: "/etc/NetworkManager/system-connections/" + name + ".nmconnection", Mode: 0o600, Content: t.bytes()}
 }
 
-// escapeKeyfile writes a text as GLib's key files hold it.
-func escapeKeyfile(s string) string {
-	s = strings.ReplaceAll(s, `\`, `\\`)
-	if rest, ok := strings.CutPrefix(s, " "); ok {
-		return `\s` + rest
-	}
-	return s
-}
-
 // keyfileBond returns the bond's options, which have the kernel's names.
 func (c *Config) keyfileBond(l *Link) []string {
 	out := []string{"mode", cmp.Or(l.Bond.Mode, bondModes[0])}
 	for _, name := range sortedKeys(l.Bond.Params) {
 		p, value := bondParams[name], l.Bond.Params[name]
+		if c.keyfileRefuses(l, name) {
+			continue
+		}
 		switch p.value {
 		case boolean:
 			value = map[string]string{"true": "1", "false": "0"}[value]
@@ -102,6 +96,28 @@ func (c *Config) keyfileBond(l *Link) []string {
 		out = append(out, p.v1, value)
 	}
 	return out
+}
+
+// keyfileRefuses reports that NetworkManager would refuse the whole profile for a parameter of a bond, or drop it: it does
+// not go with the mode, or lacks another one (bond options in nm-settings(5); the library of 1.42 decides).
+func (c *Config) keyfileRefuses(l *Link, name string) bool {
+	p, mode := l.Bond.Params, cmp.Or(l.Bond.Mode, bondModes[0])
+	// In these modes the bond balances by itself and cannot watch its members by ARP.
+	byARP := !slices.Contains([]string{"802.3ad", "balance-tlb", "balance-alb"}, mode)
+	arp := byARP && p["arp-interval"] != "" && p["arp-ip-targets"] != "" && p["mii-monitor-interval"] == ""
+	switch name {
+	case "arp-interval", "arp-ip-targets":
+		return !arp
+	case "arp-validate", "arp-all-targets":
+		return !arp
+	case "lacp-rate":
+		return mode != "802.3ad"
+	case "packets-per-slave":
+		return mode != "balance-rr"
+	case "primary":
+		return !slices.Contains([]string{"active-backup", "balance-tlb", "balance-alb"}, mode) || c.Link(p[name]).GuestName() == ""
+	}
+	return false
 }
 
 func keyfileBridge(l *Link) []string {

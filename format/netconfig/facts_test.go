@@ -80,6 +80,9 @@ func wantedFacts(c Config, renderer judge.Renderer) facts {
 		if m := l.DHCP4Overrides.RouteMetric; m != 0 {
 			f.add("%s dhcp4 metric %d", name, m)
 		}
+		if m := l.DHCP6Overrides.RouteMetric; m != 0 {
+			f.add("%s dhcp6 metric %d", name, m)
+		}
 		f.wantMembers(&c, l)
 	}
 	for _, d := range dns {
@@ -452,7 +455,7 @@ func (f facts) connection(name string, s section, names map[string]string) {
 			f.add("%s on %s", orElse(names[m], m), name)
 		}
 	case "ethernet":
-		if mac := s.first("mac-address"); mac != "" {
+		if mac := s.first("mac-address") + s.first("cloned-mac-address"); mac != "" {
 			f.add("%s mac %s", name, strings.ToLower(mac))
 		}
 		if mtu := s.first("mtu"); mtu != "" {
@@ -466,9 +469,9 @@ func (f facts) connection(name string, s section, names map[string]string) {
 			f.add("%s %s %s", name, key, v[0])
 		}
 	case "bridge":
-		for key, short := range map[string]string{"stp": "stp", "forward-delay": "fd"} {
+		for key, p := range bridgeParams {
 			if v := s.first(key); v != "" {
-				f.add("%s %s %s", name, short, strings.ToLower(v))
+				f.add("%s %s %s", name, p.v1, strings.ToLower(v))
 			}
 		}
 	case "ipv4", "ipv6":
@@ -484,14 +487,18 @@ func (f facts) nmFamily(name string, s section) {
 		f.add("%s auto6", name)
 	}
 	if m := s.first("route-metric"); m != "" {
-		f.add("%s dhcp4 metric %s", name, m)
+		f.add("%s dhcp%s metric %s", name, strings.TrimPrefix(s.name, "ipv"), m)
 	}
 	if gw := s.first("gateway"); gw != "" {
 		f.route(name, "default", gw, "")
 	}
 	for i := range 5 {
 		if a := s.first(fmt.Sprint("address", i)); a != "" {
-			f.add("%s address %s", name, a)
+			address, gw, both := strings.Cut(a, ",")
+			f.add("%s address %s", name, address)
+			if both {
+				f.route(name, "default", gw, "")
+			}
 		}
 		if r := strings.Split(s.first(fmt.Sprint("route", i)), ","); len(r) >= 2 {
 			f.route(name, r[0], r[1], append(r, "")[2])

@@ -165,9 +165,9 @@ func fileLosses(f Format) map[Field]says {
 	out["dns.search"] = partly(idle, func(c *Config, l *Link) bool {
 		return member(c, l) || !keyfileActive(l, true) && !keyfileActive(l, false)
 	})
-	out["bond.params"] = partly("NetworkManager wants the interface name of the primary member, and the NIC has none", func(c *Config, l *Link) bool {
-		id := l.Bond.Params["primary"]
-		return id != "" && c.Link(id).GuestName() == ""
-	})
+	out["bond.params"] = partly("NetworkManager refuses parameters that do not go with the mode or with each other, and wants the primary member to have a name",
+		func(c *Config, l *Link) bool {
+			return slices.ContainsFunc(sortedKeys(l.Bond.Params), func(name string) bool { return c.keyfileRefuses(l, name) })
+		})
 	return out
 }

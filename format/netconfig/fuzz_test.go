@@ -3,8 +3,10 @@ package netconfig
 import (
 	"bytes"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,7 +55,28 @@ func FuzzParse(f *testing.F) {
 		for _, other := range Formats() {
 			fixedPoint(t, c, other, other == form)
 		}
+		for _, files := range []func(Config) ([]File, diag.List){EncodeKeyfiles, EncodeNetworkd} {
+			written, _ := files(c)
+			for _, f := range written {
+				wellFormed(t, f)
+			}
+		}
 	})
+}
+
+// wellFormed holds a file to lines that are sections or keys with a value, and its path to one directory below /etc.
+func wellFormed(t *testing.T, f File) {
+	if path.Clean(f.Path) != f.Path || strings.Count(f.Path, "/") != 4 {
+		t.Fatalf("path %q", f.Path)
+	}
+	for line := range strings.Lines(string(f.Content)) {
+		line = strings.TrimSuffix(line, "\n")
+		key, value, pair := strings.Cut(line, "=")
+		section := strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]")
+		if line != "" && !section && (!pair || key == "" || value == "" || strings.ContainsAny(key, " [#;")) {
+			t.Fatalf("%s has the line %q", f.Path, line)
+		}
+	}
 }
 
 // fixedPoint writes a network in a form and reads it back. own says that the network came from that form, which then
