@@ -2,13 +2,16 @@ package vmseed_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v4"
 
 	"github.com/vmseed/vmseed"
 	datasources "github.com/vmseed/vmseed/datasource/all"
@@ -98,11 +101,53 @@ func TestConvert(t *testing.T) {
 					// The rest of the seed is said in documents beside this one.
 					want, got = map[string]string{"user-data": string(text)}, map[string]string{"user-data": user(got)}
 				}
+				if form == "kubevirt" {
+					compareMetaData(t, want, got)
+				}
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("the guest reads something else (- original, + converted):\n%s\n%s", diff, text)
 				}
 			})
 		}
+	}
+}
+
+// compareMetaData compares the host name and the keys of two meta-data documents and takes them out of the files. KubeVirt
+// has its own form of meta-data, and derives the instance id from the UUID.
+func compareMetaData(t *testing.T, want, got map[string]string) {
+	t.Helper()
+	facts := func(files map[string]string) []string {
+		var out []string
+		for _, path := range []string{":meta-data", ":openstack/latest/meta_data.json"} {
+			text, ok := files[path]
+			if !ok {
+				continue
+			}
+			delete(files, path)
+			var doc map[string]any
+			if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+				t.Fatal(err)
+			}
+			host, _, _ := strings.Cut(fmt.Sprint(doc["local-hostname"]), ".")
+			if doc["local-hostname"] == nil {
+				host, _, _ = strings.Cut(fmt.Sprint(doc["hostname"]), ".")
+			}
+			out = append(out, host)
+			switch keys := doc["public-keys"].(type) {
+			case []any:
+				for _, k := range keys {
+					out = append(out, fmt.Sprint(k))
+				}
+			case map[string]any:
+				for i := range len(keys) {
+					out = append(out, fmt.Sprint(keys[strconv.Itoa(i)]))
+				}
+			}
+		}
+		return out
+	}
+	if diff := cmp.Diff(facts(want), facts(got)); diff != "" {
+		t.Errorf("host name or keys differ (- original, + converted):\n%s", diff)
 	}
 }
 

@@ -76,7 +76,7 @@ const (
 
 // Codes explains the diagnostics of this package.
 func Codes() []diag.Explanation {
-	return slices.Concat(objectCodes(), seedCodes(), hardwareCodes(), mediaCodes())
+	return slices.Concat(objectCodes(), seedCodes(), hardwareCodes(), mediaCodes(), writeCodes())
 }
 
 func objectCodes() []diag.Explanation {

@@ -7,7 +7,6 @@ package libvirt
 import (
 	"encoding/xml"
 	"fmt"
-	"net"
 	"regexp"
 	"slices"
 	"strings"
@@ -266,10 +265,12 @@ func (w *writer) contents(at string, d machine.Disk, x *disk) {
 		x.Type, x.Driver.Type = "network", "raw"
 		x.Source.Protocol, x.Source.Name = "rbd", strings.TrimPrefix(s.Ceph.Pool+"/"+s.Ceph.Volume, "/")
 		for _, monitor := range s.Ceph.Monitors {
-			name, port, err := net.SplitHostPort(monitor)
-			if err != nil {
-				name, port = monitor, ""
+			name, port := monitor, ""
+			// An IPv6 address without a port has colons as well, but no brackets.
+			if i := strings.LastIndexByte(monitor, ':'); i >= 0 && (strings.Count(monitor, ":") == 1 || monitor[i-1] == ']') {
+				name, port = monitor[:i], monitor[i+1:]
 			}
+			name = strings.Trim(name, "[]")
 			x.Source.Host = append(x.Source.Host, host{name, port})
 		}
 		if s.Ceph.User != "" || !s.Ceph.Secret.IsZero() {

@@ -1,0 +1,598 @@
+package kubevirt
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/cloudconfig"
+	"github.com/vmseed/vmseed/format/kubeobject"
+	"github.com/vmseed/vmseed/format/tree"
+	"github.com/vmseed/vmseed/frontend"
+	"github.com/vmseed/vmseed/internal/bounded"
+	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/secret"
+)
+
+var (
+	_ frontend.FormWriter = Frontend{}
+	_ frontend.Carrier    = Frontend{}
+)
+
+// CodeWrite is for what a VirtualMachine cannot say as the machine has it.
+const CodeWrite diag.Code = 2465
+
+func writeCodes() []diag.Explanation {
+	return []diag.Explanation{{Code: CodeWrite, Title: "a VirtualMachine says it otherwise",
+		Text: "The machine was written as a VirtualMachine, but KubeVirt cannot say this, or decides it by itself. The message names what is different."}}
+}
+
+// Carries lists what a VirtualMachine has fields for. What KubeVirt decides by itself, such as PCI addresses, counts as
+// carried: a guest finds its disks by serial number and its NICs by MAC.
+func (Frontend) Carries() machine.FieldSet {
+	return machine.NewFieldSet("name", "namespace", "identity.uuid", "identity.serial", "identity.hostname", "identity.instanceID", "identity.instanceType",
+		"ssh.authorizedKeys", "ignition", "userData.layers.data", "vendorData.data", "metaData.data", "network.document.data", "network.mode",
+		"network.nics.name", "network.nics.mac", "network.nics.model", "network.nics.network", "network.nics.pciAddress", "network.nics.bootOrder",
+		"network.nics.tag", "network.nics.linkDown",
+		"disks.name", "disks.root", "disks.device", "disks.source.image", "disks.source.path", "disks.source.format", "disks.source.claim", "disks.source.blank",
+		"disks.size", "disks.bus", "disks.readOnly", "disks.serial", "disks.pciAddress", "disks.unit", "disks.bootOrder", "disks.tag", "disks.cache",
+		"disks.shareable", "disks.ephemeral",
+		"media.name", "media.kind", "media.label", "media.files.path", "media.files.content", "media.serial", "media.bus",
+		"hardware.arch", "hardware.machineType", "hardware.cpus", "hardware.sockets", "hardware.cores", "hardware.threads", "hardware.cpuModel",
+		"hardware.cpuFeatures", "hardware.memory", "hardware.diskBus", "hardware.firmware", "hardware.secureBoot", "hardware.tpm", "hardware.rng",
+		"hardware.watchdog", "hardware.hostDevices", "hardware.smbios.assetTag", "agentUsers", "running", "restartPolicy", "guest.os")
+}
+
+// Write returns a machine as a VirtualMachine of the version v1, with the Secrets that it refers to before it. A machine
+// that was read from a VirtualMachine is written with everything that stands in that, also what vmseed does not model.
+func (Frontend) Write(m machine.Machine) ([]byte, diag.List) {
+	w := &writer{m: m}
+	if m.Document.Form == "kubevirt" {
+		if doc, ok := own(m); ok {
+			if !isLegacy(instanceSpec(doc)) {
+				return w.renew(doc)
+			}
+			w.legacy = doc
+		}
+	}
+	w.spec()
+	vm := w.virtualMachine()
+	var out []string
+	for _, object := range append(w.objects, vm) {
+		node, err := cloudconfig.Value(object)
+		if err == nil {
+			var text []byte
+			if text, err = cloudconfig.EncodeNode(node); err == nil {
+				out = append(out, string(text))
+			}
+		}
+		if err != nil {
+			w.list.Errorf(CodeWrite, m.Places.Find(""), "", "the machine cannot be written: %v", err)
+			return nil, w.list
+		}
+	}
+	return []byte(strings.Join(out, "---\n")), w.list
+}
+
+// mapping and entry are short for those of an ordered YAML document.
+type mapping = cloudconfig.Mapping
+
+func entry(key string, value any) cloudconfig.Entry { return cloudconfig.Entry{Key: key, Value: value} }
+
+// with appends a member unless its value is empty.
+func with(m mapping, key string, value any) mapping {
+	switch v := value.(type) {
+	case string:
+		if v == "" {
+			return m
+		}
+	case int:
+		if v == 0 {
+			return m
+		}
+	case bool:
+		if !v {
+			return m
+		}
+	case mapping:
+		if len(v) == 0 {
+			return m
+		}
+	case []mapping:
+		if len(v) == 0 {
+			return m
+		}
+	case map[string]string:
+		if len(v) == 0 {
+			return m
+		}
+	}
+	return append(m, entry(key, value))
+}
+
+// writer collects a VirtualMachine.
+type writer struct {
+	m    machine.Machine
+	list diag.List
+	// legacy is the document of the first layout that the machine was read from, or absent.
+	legacy tree.Value
+
+	volumes, disks, credentials []mapping
+	// hostname is the host name that the author's meta-data states.
+	hostname string
+	// objects are the Secrets that the machine refers to.
+	objects []mapping
+	// domain, devices and rest are the members of spec.
+	domain, devices, rest mapping
+}
+
+func (w *writer) warn(path, remedy, format string, args ...any) {
+	w.list.Add(diag.Diagnostic{Code: CodeWrite, Severity: diag.Warning, Range: w.m.Places.Find(path), Field: path,
+		Summary: fmt.Sprintf(format, args...), Remedy: remedy})
+}
+
+// object adds a Secret with values and returns its name.
+func (w *writer) object(suffix string, values map[string]secret.Text) string {
+	name := w.m.Name + "-" + suffix
+	plain, coded := mapping{}, mapping{}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if text := values[key].Reveal(); utf8.ValidString(text) && !strings.Contains(text, "\x00") {
+			plain = append(plain, entry(key, text))
+		} else {
+			coded = append(coded, entry(key, base64.StdEncoding.EncodeToString([]byte(text))))
+		}
+	}
+	o := mapping{entry("apiVersion", "v1"), entry("kind", kubeobject.Secret),
+		entry("metadata", mapping{entry("name", name), entry("namespace", w.m.Namespace)}), entry("type", "Opaque")}
+	w.objects = append(w.objects, with(with(o, "data", coded), "stringData", plain))
+	return name
+}
+
+func (w *writer) virtualMachine() mapping {
+	m := w.m
+	annotations := maps.Clone(m.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	if m.Identity.InstanceType != "" {
+		annotations[typeAnnotations[1]] = m.Identity.InstanceType
+	}
+	if n := len(m.Ignition); n > 0 {
+		if n > 1 {
+			w.warn("ignition", "merge them first: vmseed convert --to butane", "the annotation holds one Ignition config; the last of %d is written", n)
+		}
+		annotations[ignitionAnnotation] = m.Ignition[n-1].Data.Reveal()
+	}
+	meta := with(with(mapping{}, "labels", m.Labels), "annotations", annotations)
+	object := mapping{entry("name", m.Name), entry("namespace", m.Namespace)}
+	domain := append(mapping{entry("devices", w.devices)}, w.domain...)
+	spec := append(mapping{entry("domain", domain)}, w.rest...)
+	spec = with(with(spec, "volumes", w.volumes), "accessCredentials", w.credentials)
+	return mapping{entry("apiVersion", group+"v1"), entry("kind", vmKinds[0]), entry("metadata", object),
+		entry("spec", mapping{entry("runStrategy", w.runStrategy()), entry("template", with(with(mapping{}, "metadata", meta), "spec", spec))})}
+}
+
+func (w *writer) runStrategy() string {
+	switch {
+	case w.m.Running != nil && !*w.m.Running:
+		return "Halted"
+	case w.m.RestartPolicy == "OnFailure":
+		return "RerunOnFailure"
+	case w.m.RestartPolicy == "Never" && w.m.Running == nil && w.m.Document.Form == "kubevirt":
+		return "Manual"
+	case w.m.RestartPolicy == "Never":
+		return "Once"
+	}
+	return "Always"
+}
+
+// spec writes all of the instance's spec into the parts of the writer.
+func (w *writer) spec() {
+	m := w.m
+	w.machine()
+	for i, d := range m.Disks {
+		w.disk(i, d)
+	}
+	w.cloudInit()
+	w.media()
+	w.devices = with(w.devices, "disks", w.disks)
+	networks := w.network()
+	w.agentUsers()
+	w.otherDevices()
+	name := m.Identity.Hostname
+	if w.hostname != "" {
+		name = w.hostname
+	}
+	host, _, cut := strings.Cut(name, ".")
+	if cut {
+		w.warn("identity.hostname", "set the FQDN in the user-data", "KubeVirt takes a short host name, so the domain of %s is left out", name)
+	}
+	if host == m.Name {
+		host = ""
+	}
+	w.rest = with(w.rest, "hostname", host)
+	w.rest = with(w.rest, "architecture", m.Hardware.Arch)
+	if m.StopGrace > 0 {
+		w.rest = append(w.rest, entry("terminationGracePeriodSeconds", int64(m.StopGrace.Seconds())))
+	}
+	w.rest = with(w.rest, "networks", networks)
+	if id := m.Identity; id.InstanceID != "" && id.InstanceID != id.UUID {
+		w.warn("identity.instanceID", "expect the guest to run its first boot again", "KubeVirt derives the instance id, so it is not %s", id.InstanceID)
+	}
+}
+
+// machine writes CPU, memory and firmware.
+func (w *writer) machine() {
+	m, h := w.m, w.m.Hardware
+	var features []mapping
+	for _, f := range h.CPUFeatures {
+		features = append(features, with(mapping{entry("name", f.Name)}, "policy", f.Policy))
+	}
+	cores := h.Cores
+	if h.Sockets|h.Cores|h.Threads == 0 {
+		cores = h.CPUs
+	}
+	cpu := with(with(with(mapping{}, "cores", cores), "sockets", h.Sockets), "threads", h.Threads)
+	w.domain = with(w.domain, "cpu", with(with(cpu, "model", h.CPUModel), "features", features))
+	if h.Memory > 0 {
+		w.domain = append(w.domain, entry("memory", mapping{entry("guest", size(h.Memory))}))
+	} else {
+		w.warn("hardware.memory", "state the memory", "KubeVirt starts no machine without its memory; 1Gi is written")
+		w.domain = append(w.domain, entry("memory", mapping{entry("guest", "1Gi")}))
+	}
+	w.domain = with(w.domain, "machine", with(mapping{}, "type", h.MachineType))
+	firmware := with(with(mapping{}, "uuid", m.Identity.UUID), "serial", m.Identity.Serial)
+	switch {
+	case h.Firmware == "uefi" || h.SecureBoot:
+		firmware = append(firmware, entry("bootloader", mapping{entry("efi", mapping{entry("secureBoot", h.SecureBoot)})}))
+	case h.Firmware == "bios":
+		firmware = append(firmware, entry("bootloader", mapping{entry("bios", mapping{})}))
+	}
+	w.domain = with(w.domain, "firmware", firmware)
+	if h.SecureBoot {
+		w.domain = append(w.domain, entry("features", mapping{entry("smm", mapping{entry("enabled", true)})}))
+	}
+	w.domain = with(w.domain, "chassis", with(mapping{}, "asset", h.SMBIOS.AssetTag))
+}
+
+// size writes a number of bytes in the largest unit that is exact.
+func size(n machine.Bytes) string {
+	for _, u := range []struct {
+		name  string
+		bytes machine.Bytes
+	}{{"Ti", 1 << 40}, {"Gi", 1 << 30}, {"Mi", 1 << 20}, {"Ki", 1 << 10}} {
+		if n%u.bytes == 0 {
+			return fmt.Sprint(int64(n/u.bytes), u.name)
+		}
+	}
+	return fmt.Sprint(int64(n))
+}
+
+// disk writes a disk and the volume of its contents.
+func (w *writer) disk(i int, d machine.Disk) {
+	at := fmt.Sprintf("disks[%d]", i)
+	name := label(d.Name)
+	device := d.Device
+	if device == "" {
+		device = targets[0]
+	}
+	target := with(mapping{}, "bus", d.Bus)
+	switch {
+	case device == "cdrom" && d.Bus == "virtio":
+		w.warn(at+".bus", "", "KubeVirt has no CD-ROM on the bus virtio; it is on sata")
+		target = mapping{entry("bus", "sata")}
+	case device == "floppy":
+		w.warn(at+".device", "use a cdrom", "no KubeVirt since 0.50 has floppies")
+		target = nil
+	}
+	if d.ReadOnly && device != "cdrom" {
+		target = append(target, entry("readonly", true))
+	}
+	x := mapping{entry("name", name), entry(device, target)}
+	order := d.BootOrder
+	if order == 0 && d.Root && i > 0 && !w.ordered() {
+		order = 1
+	}
+	x = with(with(with(with(x, "bootOrder", order), "serial", d.Serial), "cache", d.Cache), "tag", d.Tag)
+	w.disks = append(w.disks, with(x, "shareable", d.Shareable))
+	w.volumes = append(w.volumes, mapping{entry("name", name), w.contents(at, d)})
+}
+
+// ordered reports whether the machine states the order in which it tries its devices.
+func (w *writer) ordered() bool {
+	return slices.ContainsFunc(w.m.Disks, func(d machine.Disk) bool { return d.BootOrder > 0 }) ||
+		slices.ContainsFunc(w.m.Network.NICs, func(n machine.NIC) bool { return n.BootOrder > 0 })
+}
+
+// contents writes the source of a volume.
+func (w *writer) contents(at string, d machine.Disk) cloudconfig.Entry {
+	s := d.Source
+	claim := mapping{entry("claimName", s.Claim)}
+	switch {
+	case s.Image != "":
+		if w.m.Document.Form != "kubevirt" {
+			w.warn(at+".source.image", "put the disk into a container image, below /disk", "KubeVirt pulls %s as a container image that holds the disk", s.Image)
+		}
+		return entry("containerDisk", mapping{entry("image", s.Image)})
+	case s.Path != "":
+		x := mapping{entry("path", s.Path), entry("type", "Disk")}
+		return entry("hostDisk", with(x, "shared", d.Shareable))
+	case s.Claim != "" && d.Ephemeral:
+		return entry("ephemeral", mapping{entry("persistentVolumeClaim", claim)})
+	case s.Claim != "":
+		return entry("persistentVolumeClaim", claim)
+	case s.Blank:
+		return entry("emptyDisk", mapping{entry("capacity", size(max(d.Size, 1)))})
+	}
+	name := w.m.Name + "-" + label(d.Name)
+	w.warn(at, "make the claim "+name, "the definition does not say what is on the disk %q; it is written as a claim", d.Name)
+	return entry("persistentVolumeClaim", mapping{entry("claimName", name)})
+}
+
+// label makes a DNS label of a name.
+func label(name string) string {
+	out := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name))
+	return strings.Trim(out[:min(len(out), 63)], "-")
+}
+
+// cloudInit writes the volume of the seed, unless the guest reads an Ignition config out of its firmware and nothing else.
+func (w *writer) cloudInit() {
+	m := w.m
+	kind := noCloud
+	if m.DataSource == "configdrive" {
+		kind = configDrive
+	}
+	var src mapping
+	if n := len(m.UserData.Layers); n > 0 {
+		src = w.document(src, userData, m.UserData.Layers[n-1].Data)
+	}
+	src = w.document(src, networkData, m.Network.Document.Data)
+	if n := len(m.VendorData); n > 0 {
+		w.warn("vendorData", "wait for KubeVirt's feature gate CloudInitVendorData, or merge it into the user-data",
+			"no KubeVirt up to 1.8 gives vendor-data to the guest")
+		src = w.document(src, vendorData, m.VendorData[n-1].Data)
+	}
+	if len(src) == 0 && len(m.SSH.AuthorizedKeys) == 0 && len(m.MetaData) == 0 && (len(m.Ignition) > 0 || m.DataSource == "ignition") {
+		return
+	}
+	if len(m.UserData.Layers) == 0 && m.Network.Document.Data.IsZero() {
+		// KubeVirt's admission wants some data in the volume.
+		src = append(mapping{entry("userData", cloudconfig.Header+"\n{}\n")}, src...)
+	}
+	if values := w.metaData(kind); len(values) > 0 {
+		src = append(src, entry("metaData", values))
+	}
+	if keys := m.SSH.AuthorizedKeys; len(keys) > 0 {
+		values := map[string]secret.Text{}
+		for i, key := range keys {
+			values[fmt.Sprintf("key-%03d", i)] = secret.New(key)
+		}
+		method := strings.TrimPrefix(kind, "cloudInit")
+		w.credentials = append(w.credentials, credential("sshPublicKey", w.object("keys", values), strings.ToLower(method[:1])+method[1:], mapping{}))
+	}
+	const name = "cloudinitdisk"
+	w.disks = append(w.disks, mapping{entry("name", name), entry("disk", mapping{entry("bus", "virtio")})})
+	w.volumes = append(w.volumes, mapping{entry("name", name), entry(kind, src)})
+}
+
+// document writes one of the documents of a cloud-init volume: inline where KubeVirt takes that, else in a Secret.
+func (w *writer) document(src mapping, k dataKind, text secret.Text) mapping {
+	data := text.Reveal()
+	if name := w.legacySecret(); name != "" && k.plain == userData.plain {
+		return append(src, entry(k.secret, mapping{entry("name", name)}))
+	}
+	switch {
+	case data == "":
+		return src
+	case len(data) > defaultLimit:
+		name := w.object(k.name, map[string]secret.Text{k.keys[0]: text})
+		return append(src, entry(k.secret, mapping{entry("name", name)}))
+	case utf8.ValidString(data) && !strings.ContainsAny(data, "\x00\r"):
+		return append(src, entry(k.plain, data))
+	}
+	return append(src, entry(k.base64, base64.StdEncoding.EncodeToString([]byte(data))))
+}
+
+// legacySecret is the name of the Secret that holds the user-data of a definition of the first layout.
+func (w *writer) legacySecret() string {
+	var unheard diag.List
+	for _, d := range instanceSpec(w.legacy).At("domain", "devices", "disks").Items() {
+		for _, field := range []string{"cloudinit", "cloudInit"} {
+			for _, ref := range []string{"userDataSecretRef", "secretRef"} {
+				v := d.At(field, "nocloud", ref)
+				if v.Kind() == tree.Map {
+					v = v.Get("name")
+				}
+				if name := v.Loose(&unheard); name != "" {
+					return name
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// metaData returns the author's own meta-data, as far as KubeVirt takes it: texts, under keys that it does not write itself.
+func (w *writer) metaData(kind string) mapping {
+	values := map[string]string{}
+	for i, x := range w.m.MetaData {
+		at := fmt.Sprintf("metaData[%d]", i)
+		docs, problems := tree.Parse(x.Origin.Whole.File, []byte(x.Data.Reveal()), bounded.Limits{})
+		if problems.HasErrors() || len(docs) != 1 || docs[0].Kind() != tree.Map {
+			w.warn(at, "write it as a mapping", "this meta-data is no mapping, so it is left out")
+			continue
+		}
+		for _, e := range docs[0].Entries() {
+			var l diag.List
+			text := e.Value.Loose(&l)
+			switch {
+			case text != "" && (e.Key == "local-hostname" || e.Key == "hostname"):
+				w.hostname = text
+			case slices.Contains(reserved[kind], e.Key):
+				w.warn(at, "", "KubeVirt writes the meta-data %q itself, so the author's is left out", e.Key)
+			case l.HasErrors() || e.Value.Kind() != tree.Scalar:
+				w.warn(at, "put it into the user-data", "KubeVirt takes texts as meta-data, so %q is left out", e.Key)
+			default:
+				values[e.Key] = text
+			}
+		}
+	}
+	if len(values) > 0 {
+		w.warn("metaData", "put it into the user-data", "no KubeVirt up to 1.8 gives an author's own meta-data to the guest")
+	}
+	var out mapping
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		out = append(out, entry(key, values[key]))
+	}
+	return out
+}
+
+func credential(kind, name, method string, how mapping) mapping {
+	return mapping{entry(kind, mapping{entry("source", mapping{entry("secret", mapping{entry("secretName", name)})}),
+		entry("propagationMethod", mapping{entry(method, how)})})}
+}
+
+// media writes further media as Secrets.
+func (w *writer) media() {
+	for i, x := range w.m.Media {
+		at := fmt.Sprintf("media[%d]", i)
+		if x.Path != "" {
+			w.warn(at+".path", "write it as a disk of its own", "KubeVirt has no prepared media, so %s is left out", x.Path)
+			continue
+		}
+		values := map[string]secret.Text{}
+		for _, f := range x.Files {
+			key := strings.TrimPrefix(f.Path, "/")
+			if strings.Contains(key, "/") {
+				w.warn(at, "", "a Secret has no directories, so the file %s is called %s", f.Path, path.Base(key))
+				key = path.Base(key)
+			}
+			values[key] = f.Content
+		}
+		name := label(x.Name)
+		of := entry("secret", with(mapping{entry("secretName", w.object(name, values))}, "volumeLabel", x.Label))
+		if x.Kind == "sysprep" {
+			of = entry("sysprep", mapping{entry("secret", mapping{entry("name", w.m.Name+"-"+name)})})
+		}
+		bus := x.Bus
+		if bus == "" || bus == "virtio" {
+			bus = "sata"
+		}
+		w.disks = append(w.disks, with(mapping{entry("name", name), entry("cdrom", mapping{entry("bus", bus)})}, "serial", x.Serial))
+		w.volumes = append(w.volumes, mapping{entry("name", name), of})
+	}
+}
+
+// network writes the interfaces into the devices and returns the networks.
+func (w *writer) network() []mapping {
+	var interfaces, networks []mapping
+	pod := false
+	for i, n := range w.m.Network.NICs {
+		if !n.Physical() {
+			continue // the network document says it
+		}
+		name := label(n.Name)
+		x := with(mapping{entry("name", name)}, "model", n.Model)
+		x = with(with(with(x, "macAddress", n.MAC), "bootOrder", n.BootOrder), "tag", n.Tag)
+		if n.LinkDown {
+			x = append(x, entry("state", "down"))
+		}
+		of := entry("pod", mapping{})
+		binding := "masquerade"
+		if n.Network != "" && n.Network != "pod" {
+			of, binding = entry("multus", mapping{entry("networkName", n.Network)}), "bridge"
+		} else if pod {
+			at := fmt.Sprintf("network.nics[%d]", i)
+			w.warn(at, "name the network of the NIC", "a KubeVirt machine has one NIC in the network of its pod; %q is written as of a network %[1]q", name)
+			of, binding = entry("multus", mapping{entry("networkName", name)}), "bridge"
+		} else {
+			pod = true
+		}
+		interfaces = append(interfaces, append(x, entry(binding, mapping{})))
+		networks = append(networks, mapping{entry("name", name), of})
+	}
+	w.devices = with(w.devices, "interfaces", interfaces)
+	if len(interfaces) == 0 {
+		w.devices = append(w.devices, entry("autoattachPodInterface", false))
+	}
+	return networks
+}
+
+// agentUsers writes the credentials that the guest agent sets.
+func (w *writer) agentUsers() {
+	passwords := map[string]secret.Text{}
+	for i, u := range w.m.AgentUsers {
+		if !u.Password.IsZero() {
+			passwords[u.Name] = u.Password
+		}
+		if len(u.SSHAuthorizedKeys) == 0 {
+			continue
+		}
+		values := map[string]secret.Text{}
+		for j, key := range u.SSHAuthorizedKeys {
+			values[fmt.Sprintf("key-%03d", j)] = secret.New(key)
+		}
+		name := w.object(fmt.Sprintf("agent-keys-%d", i), values)
+		w.credentials = append(w.credentials, credential("sshPublicKey", name, "qemuGuestAgent", mapping{entry("users", []string{u.Name})}))
+	}
+	if len(passwords) > 0 {
+		w.credentials = append(w.credentials, credential("userPassword", w.object("agent-passwords", passwords), "qemuGuestAgent", mapping{}))
+	}
+}
+
+func (w *writer) otherDevices() {
+	h := w.m.Hardware
+	if h.RNG {
+		w.devices = append(w.devices, entry("rng", mapping{}))
+	}
+	if h.TPM {
+		w.devices = append(w.devices, entry("tpm", mapping{}))
+	}
+	if h.Watchdog != "" {
+		w.devices = append(w.devices, entry("watchdog", mapping{entry("name", "watchdog"), entry(h.Watchdog, mapping{entry("action", "reset")})}))
+	}
+	lists := map[string][]mapping{}
+	for i, d := range h.HostDevices {
+		if d.DeviceName == "" {
+			w.warn(fmt.Sprintf("hardware.hostDevices[%d]", i), "name the resource that the device plugin of the cluster offers",
+				"KubeVirt takes no address of a device of the host, so %q is left out", d.Name)
+			continue
+		}
+		x := mapping{entry("name", label(d.Name)), entry("deviceName", d.DeviceName)}
+		lists[d.Kind] = append(lists[d.Kind], with(x, "tag", d.Tag))
+	}
+	w.devices = with(with(w.devices, "gpus", lists["gpu"]), "hostDevices", lists["pci"])
+}
+
+// own finds the document that a machine was read from.
+func own(m machine.Machine) (tree.Value, bool) {
+	var unheard diag.List
+	docs, _ := tree.Parse("", []byte(m.Document.Text.Reveal()), bounded.Limits{})
+	for _, doc := range docs {
+		meta := doc.Get("metadata")
+		name, namespace := meta.Get("name").Loose(&unheard), meta.Get("namespace").Loose(&unheard)
+		kind := peek(doc.Get("kind"))
+		if name == m.Name && (namespace == m.Namespace || namespace == "") && (slices.Contains(vmKinds, kind) || slices.Contains(instanceKinds, kind)) {
+			return doc, true
+		}
+	}
+	return tree.Value{}, false
+}
+
+// instanceSpec is the spec of the instance in a document.
+func instanceSpec(doc tree.Value) tree.Value {
+	if template := doc.At("spec", "template"); template.Exists() {
+		return template.Get("spec")
+	}
+	return doc.Get("spec")
+}
