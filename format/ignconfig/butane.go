@@ -10,6 +10,7 @@ import (
 
 	butane "github.com/coreos/butane/config"
 	"github.com/coreos/butane/config/common"
+	ignerrors "github.com/coreos/ignition/v2/config/shared/errors"
 	"github.com/coreos/vcontext/report"
 	"github.com/coreos/vcontext/tree"
 	"go.yaml.in/yaml/v4"
@@ -126,6 +127,11 @@ func (s source) butaneReported(rpt report.Report) {
 		case report.Info:
 			severity = diag.Note
 		}
+		if e.Message == ignerrors.ErrModeSpecialBits.Error() && slices.ContainsFunc(rpt.Entries, func(other report.Entry) bool {
+			return other.Message == common.ErrDecimalMode.Error() && dataPath(other.Context.Path).String() == p.String()
+		}) {
+			continue // that entry says what is meant
+		}
 		if strings.HasPrefix(e.Message, "unused key ") {
 			key, _ := p[len(p)-1].(tree.Key)
 			remedy := "remove it"
@@ -152,7 +158,7 @@ func (s source) butaneFailed(err error) {
 	all := typeComplaint.FindAllStringSubmatch(text, -1)
 	for _, m := range all {
 		line, _ := strconv.Atoi(m[1])
-		n, p := s.atLine(line)
+		n, p := s.atLine(line, m[2])
 		s.list.Add(diag.Diagnostic{Code: CodeType, Severity: diag.Error, Range: at(n), Field: p.String(),
 			Summary: fmt.Sprintf("this should be %s, not %s", goShape(m[3]), yamlShape(m[2])), Remedy: "see Butane's specification of this variant"})
 	}
@@ -162,13 +168,13 @@ func (s source) butaneFailed(err error) {
 	}
 }
 
-// atLine finds the last value that begins in a line.
-func (s source) atLine(line int) (*yaml.Node, dataPath) {
+// atLine finds the last value with a tag that begins in a line.
+func (s source) atLine(line int, tag string) (*yaml.Node, dataPath) {
 	places := map[diag.Pos]dataPath{}
 	s.index(s.root, nil, places)
 	best := diag.Pos{}
-	for pos := range places {
-		if pos.Line == line && pos.Column > best.Column {
+	for pos, p := range places {
+		if n, _ := s.find(p); pos.Line == line && pos.Column > best.Column && n.ShortTag() == "!!"+tag {
 			best = pos
 		}
 	}
