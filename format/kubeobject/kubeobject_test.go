@@ -137,7 +137,7 @@ func TestManifest(t *testing.T) {
 		t.Errorf("unused (-want +got):\n%s", d)
 	}
 	_, err := m.Resolve(ctx, kubeobject.Ref{Kind: "Secret", Namespace: "default", Name: "a"})
-	if want := "Secret default/a is referred to here, the input has Secret default/b, Secret n/a"; !errors.Is(err, kubeobject.ErrNotFound) || err.Error() != want {
+	if want := "Secret default/a is referred to here, the input has Secret n/a, Secret default/b"; !errors.Is(err, kubeobject.ErrNotFound) || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	_, err = m.Resolve(ctx, kubeobject.Ref{Kind: "ConfigMap", Namespace: "default", Name: "a"})

@@ -1,6 +1,7 @@
 package kubeobject
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ var ErrNotFound = errors.New("not found")
 // MissingError says that an object is not in the manifests. It wraps ErrNotFound.
 type MissingError struct {
 	Ref Ref
-	// Have are the objects of the same kind that are there.
+	// Have are the objects of the same kind that are there: those of the same name first, then those of the same namespace.
 	Have []Ref
 }
 
@@ -75,13 +76,26 @@ func (m *Manifest) Resolve(_ context.Context, ref Ref) (Object, error) {
 				missing.Have = append(missing.Have, o.Ref)
 			}
 		}
-		slices.SortFunc(missing.Have, func(a, b Ref) int { return strings.Compare(a.String(), b.String()) })
+		slices.SortFunc(missing.Have, func(a, b Ref) int {
+			return cmp.Or(cmp.Compare(ref.distance(a), ref.distance(b)), cmp.Compare(a.String(), b.String()))
+		})
 		return Object{}, missing
 	}
 	m.mu.Lock()
 	m.used[ref] = true
 	m.mu.Unlock()
 	return m.objects[i], nil
+}
+
+// distance says how unlikely it is that another object of the same kind was meant.
+func (r Ref) distance(other Ref) int {
+	switch {
+	case r.Name == other.Name:
+		return 0
+	case r.Namespace == other.Namespace:
+		return 1
+	}
+	return 2
 }
 
 // Unused reports, as notes, the objects that nobody has asked for, in the order of the input.
