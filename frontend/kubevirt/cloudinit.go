@@ -48,7 +48,7 @@ var (
 
 var cloudInitFields = kubedoc.Table{"userData": used, "userDataBase64": used, "secretRef": used, "networkData": used,
 	"networkDataBase64": used, "networkDataSecretRef": used, "vendorData": used, "vendorDataBase64": used, "vendorDataSecretRef": used,
-	"metaData": used, "metaDataSecretRef": used}
+	"metaData": used, "metaDataSecretRef": used, "userDataSecretRef": used}
 
 // cloudInit reads a cloud-init volume. The medium is vmseed's own, so of its disk nothing is used.
 func (r *reader) cloudInit(v volume, d disk) {
@@ -65,13 +65,14 @@ func (r *reader) cloudInit(v volume, d disk) {
 	}
 	r.m.DataSource = map[string]string{noCloud: "nocloud", configDrive: "configdrive"}[v.kind]
 	r.at(v.src.Range(), "dataSource")
+	r.sort(v.src, cloudInitFields)
+	user := r.data(v, userData)
+	// Go programs and all prose call the field so, but it has another name in documents.
 	if wrong := v.src.Get("userDataSecretRef"); wrong.Exists() {
 		wrong.Errorf(&r.list, tree.CodeUnknownField, `write "secretRef: {name: …}"`, "there is no field %q here", "userDataSecretRef")
 		wrong.Consume()
-		v.src.Get("secretRef").Consume()
+		user.stated = true
 	}
-	r.sort(v.src, cloudInitFields)
-	user := r.data(v, userData)
 	net := r.data(v, networkData)
 	vendor := r.data(v, vendorData)
 	if !user.stated && !net.stated {
