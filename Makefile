@@ -35,6 +35,7 @@ FUZZ = \
 	./format/netconfig:FuzzParse \
 	./format/tree:FuzzTree \
 	./frontend/cniresult:FuzzRead \
+	./frontend/kubevirt:FuzzRead \
 	./frontend/native:FuzzNative \
 	./frontend/native:FuzzNativeText \
 	./frontend/plain:FuzzPlain \
