@@ -40,6 +40,8 @@ FUZZ = \
 	./frontend/native:FuzzNativeText \
 	./frontend/plain:FuzzPlain \
 	./frontend/virtlet:FuzzRead \
+	./image:FuzzLayers \
+	./image:FuzzParseReference \
 	./internal/bounded:FuzzJSON \
 	./internal/bounded:FuzzYAML \
 	./machine:FuzzPlace \
@@ -92,7 +94,7 @@ unit: check-go
 # The command builds everywhere, and what a user without QEMU needs also with its
 # tests. The result is not run, so the compiler need not optimise, except for
 # this platform, where the other phases have compiled it already.
-PORTABLE = . ./cmd/... ./datasource/... ./delivery/... ./diag/... ./format/... ./frontend/... ./machine/... \
+PORTABLE = . ./cmd/... ./datasource/... ./delivery/... ./diag/... ./format/... ./frontend/... ./image/... ./machine/... \
 	./secret/... ./seed/... ./internal/atomicfile/... ./internal/bounded/... ./internal/cli/...
 cross: check-go
 	@host=$$(go env GOHOSTOS)/$$(go env GOHOSTARCH); \

@@ -133,6 +133,10 @@ func (f *finder) layer(in io.Reader) error {
 				return err
 			}
 			hidden[p] = true
+		case f.dir == "." || strings.HasPrefix(dir, f.dir+"/"):
+			// A file further below makes a directory of what lower layers may have as a file.
+			name, _, _ := strings.Cut(strings.TrimPrefix(dir, f.dir+"/"), "/")
+			hidden[path.Join(f.dir, name)] = true
 		}
 	}
 	for p := range hidden {

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"log"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -106,8 +107,10 @@ func containerDisk(t testing.TB, data []byte) v1.Image {
 type hub struct {
 	*httptest.Server
 	host string
-	mu   sync.Mutex
-	gets []string
+	// inner is the registry itself.
+	inner http.Handler
+	mu    sync.Mutex
+	gets  []string
 	// spoil may change or answer a request.
 	spoil func(w http.ResponseWriter, r *http.Request) bool
 }
@@ -115,7 +118,7 @@ type hub struct {
 func newHub(t testing.TB) *hub {
 	t.Helper()
 	h := &hub{}
-	inner := registry.New()
+	h.inner = registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.mu.Lock()
 		h.gets = append(h.gets, r.Method+" "+r.URL.Path)
@@ -124,7 +127,7 @@ func newHub(t testing.TB) *hub {
 		if spoil != nil && spoil(w, r) {
 			return
 		}
-		inner.ServeHTTP(w, r)
+		h.inner.ServeHTTP(w, r)
 	}))
 	t.Cleanup(h.Close)
 	h.host = strings.TrimPrefix(h.URL, "http://")
@@ -226,6 +229,9 @@ func refused(t testing.TB, i *Image, err error, fault Fault, words ...string) {
 func assertClean(t testing.TB, s *Store, images int) {
 	t.Helper()
 	var left []string
+	if _, err := os.Stat(s.Dir); errors.Is(err, os.ErrNotExist) && images == 0 {
+		return
+	}
 	err := filepath.WalkDir(s.Dir, func(p string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && !strings.HasSuffix(p, lockSuffix) {
 			left = append(left, d.Name())
@@ -360,6 +366,7 @@ func TestFindsTheDisk(t *testing.T) {
 		{"link elsewhere", [][]file{{{name: "bin", kind: tar.TypeSymlink, link: "usr/bin"}, {name: "disk/d", data: a}}}, "", a},
 		{"path", [][]file{{{name: "disk/a", data: a}, {name: "disk/b", data: b}}}, "/disk/b", b},
 		{"path elsewhere", [][]file{{{name: "var/lib/images/d.img", data: a}, {name: "disk/b", data: b}}}, "/var/lib/images/d.img", a},
+		{"directory over a file", [][]file{{{name: "disk/old", data: a}}, {{name: "disk/old/x"}, {name: "disk/new", data: b}}}, "", b},
 		{"path at the root", [][]file{{{name: "d.img", data: a}, {name: "e.img", data: b}}}, "/d.img", a},
 	}
 	h, s := newHub(t), newStore(t)
@@ -414,6 +421,7 @@ func TestRefusesContainers(t *testing.T) {
 		{"parent is a link", [][]file{{{name: "a/b/d", data: a}}, {{name: "a", kind: tar.TypeSymlink, link: "/etc"}}}, "/a/b/d", "/a in the container image is a symbolic link"},
 		{"out of the archive", [][]file{{{name: "../disk/d", data: a}}}, "", "the element .."},
 		{"in the middle", [][]file{{{name: "disk/x/../d", data: a}}}, "", "the element .."},
+		{"directory over the root's file", [][]file{{{name: "d.img", data: a}}, {{name: "d.img/x"}}}, "/d.img", "no file /d.img"},
 		{"other path", [][]file{{{name: "disk/d", data: a}}}, "/disk/e", "no file /disk/e"},
 		{"path is a directory", [][]file{{{name: "disk/d/", kind: tar.TypeDir}}}, "/disk/d", "is a directory"},
 		{"backing file", [][]file{{{name: "disk/d", data: backed}}}, "", "names another file"},

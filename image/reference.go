@@ -165,7 +165,7 @@ func looksLikePath(text string) bool {
 		return true
 	}
 	first, _, _ := strings.Cut(text, "/")
-	return first == "." || first == ".." || slices.Contains(extensions, strings.ToLower(path.Ext(text))) && !strings.Contains(text, "#")
+	return first == "." || first == ".." || slices.Contains(extensions, strings.ToLower(path.Ext(text))) && !strings.Contains(text, "#") && !strings.Contains(text, "://")
 }
 
 func parseFile(text string) (Reference, error) {
@@ -277,7 +277,7 @@ func (r Reference) String() string {
 
 // fileText writes a path so that it is read as one.
 func fileText(p string) string {
-	if looksLikePath(p) && !strings.Contains(p, "://") {
+	if looksLikePath(p) {
 		if scheme, _, _ := strings.Cut(p, ":"); scheme == p || strings.ContainsAny(scheme, "/.") {
 			return p
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -97,13 +98,16 @@ func pick(found *remote.Descriptor, arch string) (v1.Image, error) {
 func registryError(host string, err error) error {
 	var own *Error
 	var answer *transport.Error
+	var request *url.Error
 	switch {
 	case errors.As(err, &own):
 		return own
 	case errors.Is(err, errPlain):
 		return &Error{Fault: Unavailable, What: host + " does not speak https", Err: errPlain}
-	case !errors.As(err, &answer):
+	case errors.As(err, &request) || ofHost(err):
 		return unreachable(host, err)
+	case !errors.As(err, &answer):
+		return unavailable(host+" does not answer as a registry does", err)
 	}
 	text := fmt.Sprintf("%s answers %d %s", host, answer.StatusCode, http.StatusText(answer.StatusCode))
 	for _, d := range answer.Errors {
