@@ -22,7 +22,8 @@ FILE
 put /etc/systemd/system/ssh.service.d/host-keys.conf 644 <<-FILE
 	[Service]
 	ExecStartPre=
-	ExecStartPre=/usr/bin/ssh-keygen -A
+	# One kind of key: emulation takes long for the others. It is not made twice.
+	ExecStartPre=-/usr/bin/ssh-keygen -q -t ed25519 -N "" -f /etc/ssh/ssh_host_ed25519_key
 	ExecStartPre=/usr/sbin/sshd -t
 FILE
 
