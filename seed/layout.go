@@ -57,17 +57,17 @@ func (s Seed) Ignition() (config secret.Text, item string, ok bool) {
 		}
 	}
 	for _, v := range s.Volumes {
-		if v.Name != "" {
-			continue
-		}
-		for _, path := range []string{"openstack/latest/user_data", "user-data"} {
-			if user, found := v.File(path); found && IgnitionVersion(user) != "" {
-				return user, "", true
+		for _, f := range v.Files {
+			if v.Name == "" && IsUserData(f.Path) && IgnitionVersion(f.Content) != "" {
+				return f.Content, "", true
 			}
 		}
 	}
 	return secret.Text{}, "", false
 }
+
+// IsUserData reports whether a path of a volume is that of its user-data.
+func IsUserData(path string) bool { return path == "user-data" || path == "openstack/latest/user_data" }
 
 // IsZero reports whether there is nothing in the firmware.
 func (f Firmware) IsZero() bool { return len(f.FwCfg) == 0 && len(f.SMBIOS) == 0 }

@@ -195,6 +195,13 @@ func (c Config) hostileNames(t *testing.T) {
 func (c Config) otherParts(t *testing.T) {
 	for name, add := range map[string]func(*seed.Seed){
 		"tree": func(s *seed.Seed) { s.Trees = []seed.Tree{{Name: "ec2"}} },
+		"volume": func(s *seed.Seed) {
+			if c.Carries != Volumes {
+				s.Volumes = small("i-1").Volumes
+			} else {
+				s.Trees = []seed.Tree{{Name: "nocloud"}}
+			}
+		},
 		"another item": func(s *seed.Seed) {
 			s.Firmware.FwCfg = append(s.Firmware.FwCfg, seed.FwCfg{Name: "opt/com.example/other", Content: secret.New("canary-content")})
 		},

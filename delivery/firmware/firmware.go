@@ -25,6 +25,9 @@ import (
 // firmware configuration device (Ignition, internal/providers/qemu).
 const Serial = "ignition"
 
+// ErrNoConfig is wrapped when a seed has no Ignition config.
+var ErrNoConfig = errors.New("the seed has no Ignition config")
+
 // sector is what a block device's size is a multiple of. Ignition drops the NUL bytes behind its config.
 const sector = 512
 
@@ -121,11 +124,11 @@ func (f Firmware) blobs(s seed.Seed) ([]blob, error) {
 	if f.form == "ign" {
 		return ignition(s)
 	}
-	if len(s.Volumes) > 0 {
-		return nil, fmt.Errorf("%w: it has a volume labelled %q; deliver that as iso or vfat", delivery.ErrPart, s.Volumes[0].Label)
-	}
 	if s.Firmware.IsZero() {
 		return nil, delivery.ErrNoFirmware
+	}
+	if len(s.Volumes) > 0 {
+		return nil, fmt.Errorf("%w: it has a volume labelled %q", delivery.ErrPart, s.Volumes[0].Label)
 	}
 	var out []blob
 	taken := map[string]bool{}
@@ -153,14 +156,17 @@ func (f Firmware) blobs(s seed.Seed) ([]blob, error) {
 	return out, nil
 }
 
-// ignition is the Ignition config of a seed, wherever in it that is.
+// ignition is the Ignition config of a seed, wherever in it that is. The rest of a volume that holds it is left out, which
+// is what this form is for; a volume beside it would be lost.
 func ignition(s seed.Seed) ([]blob, error) {
 	config, item, ok := s.Ignition()
 	if !ok {
-		return nil, errors.New("the seed has no Ignition config")
+		return nil, ErrNoConfig
 	}
 	if n := len(s.Firmware.FwCfg); n > 1 || n == 1 && item != s.Firmware.FwCfg[0].Name || len(s.Firmware.SMBIOS) > 0 {
 		return nil, fmt.Errorf("%w: beside the Ignition config it has other things for the firmware", delivery.ErrPart)
+	} else if n == 1 && len(s.Volumes) > 0 {
+		return nil, fmt.Errorf("%w: beside the Ignition config it has a volume labelled %q", delivery.ErrPart, s.Volumes[0].Label)
 	}
 	return []blob{{content: []byte(config.Reveal())}}, nil
 }

@@ -311,7 +311,7 @@ func (b *builder) kernel() {
 // noKernel complains of arguments that nothing gives to the kernel. Those of Ignition are in the boot loader of an image
 // that is made for it.
 func (b *builder) noKernel(boot machine.Boot, asked []string) {
-	foreign := slices.ContainsFunc(asked, func(a string) bool { return !strings.HasPrefix(a, "ignition.") })
+	foreign := slices.ContainsFunc(asked, func(a string) bool { return !strings.HasPrefix(a, "ignition.") && !strings.HasPrefix(a, "flatcar.") })
 	switch {
 	case boot.Append != "" || boot.Initrd != "" || foreign:
 		b.list.Add(diag.Diagnostic{Code: CodeKernelArgument, Severity: diag.Error, Range: b.at("boot"), Field: "boot",

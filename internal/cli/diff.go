@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
 
+	"github.com/vmseed/vmseed/secret"
 	"github.com/vmseed/vmseed/seed"
 )
 
@@ -19,7 +21,8 @@ func (a *app) diff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "diff OLD NEW", Short: "Say what changes for the guest, and whether its first boot runs again",
 		Long: `Diff compares two seeds or definitions file by file. It prints the lines that change,
-and with them secrets that change.
+and with them secrets that change. A guest of cloud-init runs its first boot again when
+its instance id changes; one of Ignition never does.
 
 Exit status: 0 the guest reads the same, 1 something differs, 2 or more trouble.`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -81,15 +84,23 @@ func compare(before, after seed.Seed) (text string, same bool) {
 			say("removed  %s (%d bytes)", path, len(was))
 		case was != is:
 			say("changed  %s", path)
-			for _, line := range lineDiff(was, is) {
+			for _, line := range lineDiff(indented(was), indented(is)) {
 				fmt.Fprintln(&b, "    "+line)
 			}
 		}
 	}
-	if before.DataSource != after.DataSource {
-		say("the data source changes from %s to %s", before.DataSource, after.DataSource)
+	if was, is := readAs(before), readAs(after); was != is {
+		say("the data source changes from %s to %s", was, is)
+	}
+	_, wasItem, wasIgnition := before.Ignition()
+	_, isItem, isIgnition := after.Ignition()
+	if wasItem != isItem && wasItem != "" && isItem != "" {
+		say("the guest finds its config in %s instead of %s", isItem, wasItem)
 	}
 	switch first, second := instanceID(before), instanceID(after); {
+	case wasIgnition && isIgnition && same:
+	case wasIgnition && isIgnition:
+		fmt.Fprintln(&b, "a guest that has booted does not see this: Ignition runs once, and no instance id makes it run again; make the VM anew")
 	case first != second:
 		say("first boot runs again: the instance id changes from %s to %s", first, second)
 	case !same:
@@ -98,9 +109,27 @@ func compare(before, after seed.Seed) (text string, same bool) {
 	return b.String(), same
 }
 
-// files are the contents of a seed's volumes by path; a prepared image counts by its name.
+// readAs is the data source that a seed looks like. That of Ignition on some platforms is a volume of another one.
+func readAs(s seed.Seed) string {
+	if s.DataSource == "ignition" && hasVolume(s) {
+		return seed.Layout(s.Volumes[0])
+	}
+	return s.DataSource
+}
+
+// files are the contents of a seed by path; a prepared image counts by its name.
 func files(s seed.Seed) map[string]string {
 	out := map[string]string{}
+	for _, f := range s.Firmware.FwCfg {
+		name := "fw_cfg " + f.Name
+		if seed.IgnitionVersion(f.Content) != "" {
+			name = seed.IgnitionFile
+		}
+		out[name] = f.Content.Reveal()
+	}
+	for _, r := range s.Firmware.SMBIOS {
+		out[fmt.Sprintf("SMBIOS type %d %s", r.Type, r.Field)] = r.Value + "\n"
+	}
 	for _, v := range s.Volumes {
 		if v.Path != "" {
 			out[v.Name] = "prepared image " + v.Path + "\n"
@@ -114,6 +143,15 @@ func files(s seed.Seed) map[string]string {
 		}
 	}
 	return out
+}
+
+// indented is a config with one value a line. Other texts stay as they are.
+func indented(text string) string {
+	var pretty bytes.Buffer
+	if seed.IgnitionVersion(secret.New(text)) == "" || json.Indent(&pretty, []byte(text), "", "  ") != nil {
+		return text
+	}
+	return pretty.String()
 }
 
 func keys(maps ...map[string]string) []string {

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/vmseed/vmseed"
+	datasources "github.com/vmseed/vmseed/datasource/all"
+	"github.com/vmseed/vmseed/datasource/ignition"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/frontend"
 	"github.com/vmseed/vmseed/frontend/cniresult"
@@ -48,7 +51,9 @@ func (in *inputFlags) register(cmd *cobra.Command) {
 	f.StringVar(&in.vendorData, "vendor-data", "", "plain vendor-data")
 	f.StringVar(&in.dsmode, "dsmode", "", "cloud-init's dsmode: local, net or disabled")
 	f.StringVar(&in.hostname, "hostname", "", "host name for plain files")
-	f.StringVar(&in.dataSource, "datasource", "", "data source: nocloud or configdrive (default: what the definition asks for, else nocloud)")
+	f.StringVar(&in.dataSource, "datasource", "", "data source: "+listed(datasources.DataSources())+" (default: what the definition asks for, else nocloud)")
+	f.StringVar(&in.ignitionPlatform, "ignition-platform", "", "where the Ignition of the image looks: "+strings.Join(ignition.Platforms(), ", ")+
+		" (default: what the definition says, else "+ignition.DefaultPlatform+")")
 	f.StringVar(&in.cniResult, "cni-result", "", "JSON result of CNI plugins that the machine's network is taken from")
 	f.IntVar(&in.revision, "instance-revision", 0, "run first boot again: a new number makes a new instance id")
 	f.BoolVar(&in.noMultipart, "no-multipart", false, "never send a MIME multipart message, for guests that cannot read one")
@@ -113,6 +118,9 @@ func (a *app) readFile(file string) ([]byte, error) {
 func (a *app) machines(ctx context.Context, in *inputFlags, args []string) ([]machine.Machine, diag.List, error) {
 	if in.kubeconfig != "" || in.kubeContext != "" {
 		return nil, nil, usagef("vmseed itself does not speak to clusters, vmseed-kube does; give the Secrets and ConfigMaps as files")
+	}
+	if p := in.ignitionPlatform; p != "" && !slices.Contains(ignition.Platforms(), p) {
+		return nil, nil, usagef("--ignition-platform takes %s, not %q", strings.Join(ignition.Platforms(), ", "), p)
 	}
 	inputs, err := a.read(in, args)
 	if err != nil {
@@ -194,4 +202,19 @@ func (in *inputFlags) options() (o vmseed.RenderOptions) {
 	o.DataSource, o.NoMultipart, o.Guest = in.dataSource, in.noMultipart, in.guest
 	o.IgnitionPlatform, o.Extra = in.ignitionPlatform, in.extra
 	return o
+}
+
+// changes reports whether flags change what a definition says.
+func (in *inputFlags) changes() bool {
+	return len(in.extra) > 0 || in.revision != 0 || in.userData+in.metaData+in.networkConfig+in.vendorData+in.dsmode+in.hostname+in.dataSource+
+		in.ignitionPlatform+in.cniResult != ""
+}
+
+// listed names plug-ins for a help text.
+func listed[P interface{ Name() string }](plugins []P) string {
+	all := names(plugins)
+	if len(all) < 2 {
+		return strings.Join(all, "")
+	}
+	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
 }

@@ -25,6 +25,8 @@ type progress struct {
 	open     bool // a line without its end is on the terminal
 	ending   string
 	lastLine string
+	// seen is the number of the last event that was shown.
+	seen int
 }
 
 func (a *app) progress(name string) *progress {
@@ -64,9 +66,17 @@ var stages = map[report.Stage]string{
 	report.Final:   "running scripts",
 }
 
-// event shows an event of the VM.
+// event shows an event of the VM, once.
 func (p *progress) event(e supervisor.Event) {
+	if e.Sequence != 0 && e.Sequence <= p.seen {
+		return
+	}
+	p.seen = e.Sequence
 	switch {
+	case e.Condition != nil && e.Condition.Status:
+		p.phase("agent", "the guest agent has set the credentials")
+	case e.Condition != nil:
+		p.phase("agent", "credentials wait: "+e.Condition.Message)
 	case e.Note != "":
 		p.phase("note", e.Note)
 	case e.Report != nil:
@@ -97,6 +107,9 @@ func (a *app) follow(ctx context.Context, c *supervisor.Client, p *progress, f *
 	if err == nil {
 		failed = a.verdict(p, last, failOn)
 	}
+	if err == nil && failed == nil && f.wait {
+		err = awaitCredentials(ctx, c, p)
+	}
 	if f.options.Detach {
 		if err != nil {
 			return err
@@ -104,7 +117,7 @@ func (a *app) follow(ctx context.Context, c *supervisor.Client, p *progress, f *
 		return errors.Join(failed, a.sayRunning(ctx, c, p))
 	}
 	if err == nil && !f.wait {
-		if err = c.Wait(ctx); ctx.Err() != nil {
+		if err = toTheEnd(ctx, c, p); ctx.Err() != nil {
 			err = interrupted()
 		}
 	}
@@ -130,6 +143,48 @@ func awaitFirstBoot(ctx context.Context, c *supervisor.Client, p *progress, time
 		return last, &exitError{exitGuest, err}
 	}
 	return last, hostTrouble(err)
+}
+
+// agentPatience is how long after the first boot the guest agent may take to set the credentials that it was handed.
+const agentPatience = 2 * time.Minute
+
+// awaitCredentials waits until the guest agent has set the machine's credentials, if it has any.
+func awaitCredentials(ctx context.Context, c *supervisor.Client, p *progress) error {
+	if s, err := c.State(ctx); err != nil || s.Credentials == nil || s.Credentials.Status {
+		return hostTrouble(err)
+	}
+	limited, cancel := context.WithTimeout(ctx, agentPatience)
+	defer cancel()
+	err := c.WaitCredentials(limited, p.event)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return interrupted()
+	case errors.Is(err, context.DeadlineExceeded):
+		why := ""
+		if s, err := c.State(ctx); err == nil && s.Credentials != nil {
+			why = ": " + s.Credentials.Message
+		}
+		return &exitError{exitGuest, fmt.Errorf("the credentials were not set within %s of the first boot%s", agentPatience, why)}
+	case errors.Is(err, supervisor.ErrEnded):
+		return &exitError{exitGuest, err}
+	}
+	return hostTrouble(err)
+}
+
+// toTheEnd waits for the end of a VM, and shows how its credentials come along meanwhile.
+func toTheEnd(ctx context.Context, c *supervisor.Client, p *progress) error {
+	err := c.Events(ctx, p.seen, func(e supervisor.Event) error {
+		if e.Condition != nil {
+			p.event(e)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.Wait(ctx)
 }
 
 func interrupted() error { return &exitError{exitEnvironment, errors.New("interrupted")} }

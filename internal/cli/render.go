@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/vmseed/vmseed/datasource"
 	"github.com/vmseed/vmseed/delivery"
+	deliveries "github.com/vmseed/vmseed/delivery/all"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/seed"
@@ -26,10 +28,15 @@ func (a *app) render() *cobra.Command {
 
 With one machine, PATH is the file to write, or an existing directory that gets
 <namespace>_<name>.iso; --format dir writes the tree into PATH. With several
-machines PATH is a directory. - writes a single image to standard output.`,
+machines PATH is a directory. - writes a single image to standard output.
+
+An Ignition config that the guest finds in its firmware is a file: --format ign, which
+is the default for a seed without a volume. Where a machine has a volume as well, the
+config is written beside it as <namespace>_<name>.ign.`,
 		Example: `  vmseed render -o seed.iso pod.yaml objects.yaml
   vmseed render -o seed.iso --user-data user-data --meta-data meta-data
-  vmseed render -o tree/ --datasource configdrive machine.yaml`,
+  vmseed render -o tree/ --datasource configdrive machine.yaml
+  vmseed render -o config.ign --datasource ignition machine.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output == "" {
 				return usagef("render needs -o PATH")
@@ -46,7 +53,7 @@ machines PATH is a directory. - writes a single image to standard output.`,
 	}
 	in.register(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "file, directory, or - for standard output")
-	cmd.Flags().StringVar(&format, "format", "", "iso, vfat or dir (default: dir when PATH ends in / or is a directory, else iso)")
+	cmd.Flags().StringVar(&format, "format", "", listed(deliveries.Deliveries())+" (default: dir when PATH ends in / or is a directory, else ign for a seed without a volume, else iso)")
 	return cmd
 }
 
@@ -69,6 +76,11 @@ func (a *app) renderAll(machines []machine.Machine, in *inputFlags) ([]seed.Seed
 	for _, m := range machines {
 		s, problems := a.engine.Render(m, in.options())
 		l = append(l, problems...)
+		for i := range m.AgentUsers {
+			at := fmt.Sprintf("agentUsers[%d]", i)
+			l.Add(diag.Diagnostic{Code: CodeAgentUsers, Severity: diag.Warning, Range: m.Places.Find(at), Field: at,
+				Summary: "no seed carries this: the guest agent sets it while vmseed run owns the machine"})
+		}
 		out = append(out, s)
 	}
 	return out, l
@@ -87,23 +99,17 @@ func (a *app) write(ctx context.Context, seeds []seed.Seed, output, format strin
 	slash := strings.HasSuffix(output, "/")
 	info, statErr := os.Stat(output)
 	isDir := statErr == nil && info.IsDir()
-	if format == "" {
-		format = "iso"
-		if slash || isDir {
-			format = "dir"
-		}
-	}
-	if !slices.Contains(names(a.engine.Deliveries), format) {
+	if format != "" && !slices.Contains(names(a.engine.Deliveries), format) {
 		return usagef("--format takes %s, not %q", strings.Join(names(a.engine.Deliveries), ", "), format)
 	}
-	target := delivery.Target{Path: output, Dir: len(seeds) > 1 || format != "dir" && (isDir || slash)}
+	var stream io.Writer
 	switch {
 	case output == "-" && len(seeds) > 1:
 		return usagef("standard output takes one machine, the input has %d; pick one with --name", len(seeds))
 	case output == "-" && format == "dir":
-		return usagef("a directory does not fit on standard output; choose --format iso or vfat")
+		return usagef("a directory does not fit on standard output; choose another --format")
 	case output == "-":
-		target = delivery.Target{Writer: a.Out}
+		stream = a.Out
 	case statErr == nil && !isDir && !info.Mode().IsRegular():
 		// A pipe or device is written through; it must not be replaced by a file.
 		f, err := os.OpenFile(output, os.O_WRONLY, 0)
@@ -111,23 +117,28 @@ func (a *app) write(ctx context.Context, seeds []seed.Seed, output, format strin
 			return err
 		}
 		defer func() { err = errors.Join(err, f.Close()) }()
-		target = delivery.Target{Writer: f}
+		stream = f
 	case len(seeds) > 1 && statErr == nil && !isDir:
 		return usagef("%s is a file, and the input has %d machines; name a directory, or pick one machine with --name", output, len(seeds))
 	}
 	var done []delivery.Receipt
 	for _, s := range seeds {
-		receipt, err := a.engine.Deliver(ctx, s, format, target)
-		if err != nil {
-			for _, r := range done {
-				err = errors.Join(err, a.remove(ctx, format, r))
-			}
-			if ctx.Err() == nil && isInputError(err) {
-				return &exitError{exitInput, err}
-			}
-			return &exitError{exitEnvironment, err}
+		format := formatOf(s, format, slash || isDir)
+		if stream != nil && len(s.Volumes) > 0 && !s.Firmware.IsZero() {
+			return usagef("%s takes one file, and the seed is a volume and an Ignition config; name a file, and the other is written beside it", output)
 		}
-		done = append(done, receipt)
+		target := delivery.Target{Path: output, Dir: len(seeds) > 1 || format != "dir" && (isDir || slash), Writer: stream}
+		for _, step := range a.steps(s, format, target) {
+			receipt, err := a.engine.Deliver(ctx, step.seed, step.format, step.target)
+			if err != nil {
+				err = errors.Join(remedy(err), a.engine.Remove(context.WithoutCancel(ctx), done...))
+				if ctx.Err() == nil && isInputError(err) {
+					return &exitError{exitInput, err}
+				}
+				return &exitError{exitEnvironment, err}
+			}
+			done = append(done, receipt)
+		}
 	}
 	return nil
 }
@@ -138,13 +149,4 @@ func isInputError(err error) bool {
 	var pathError *os.PathError
 	var system interface{ Timeout() bool } // syscall.Errno
 	return !errors.As(err, &pathError) && !errors.As(err, &system)
-}
-
-func (a *app) remove(ctx context.Context, format string, r delivery.Receipt) error {
-	for _, d := range a.engine.Deliveries {
-		if d.Name() == format {
-			return d.Remove(context.WithoutCancel(ctx), r)
-		}
-	}
-	return fmt.Errorf("there is no delivery %q", format)
 }

@@ -14,16 +14,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vmseed/vmseed/delivery"
 	"github.com/vmseed/vmseed/diag"
-	"github.com/vmseed/vmseed/format/cloudconfig"
 	"github.com/vmseed/vmseed/format/kubeobject"
 	"github.com/vmseed/vmseed/hypervisor"
 	"github.com/vmseed/vmseed/image"
 	"github.com/vmseed/vmseed/internal/supervisor"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/report"
-	"github.com/vmseed/vmseed/seed"
 )
 
 // runFlags are those of run beside the input's.
@@ -59,7 +56,7 @@ removed; --rm does that at the end.`,
 	fl.StringVar(&f.pull, "pull", string(image.Missing), "when to ask the registry or web server of an image: missing, always or never")
 	fl.StringArrayVar(&f.volumes, "volume", nil, "contents of a disk, or the directory of a share: NAME=PATH (repeatable)")
 	fl.StringVar(&f.seed, "seed", "", "attach a prepared seed, unchanged, instead of rendering one")
-	fl.StringVar(&f.delivery, "delivery", "auto", "how the guest gets the seed: auto, iso or vfat")
+	fl.StringVar(&f.delivery, "delivery", "auto", "how the guest gets the seed: "+strings.Join(runWays(), ", "))
 	fl.StringVar(&f.memory, "memory", "", "memory, such as 2Gi, instead of what the definition says")
 	fl.IntVar(&f.cpus, "cpus", 0, "number of processors instead of what the definition says")
 	fl.StringVar(&f.arch, "arch", "", "architecture of the guest: amd64 or arm64 (default that of this host)")
@@ -76,7 +73,7 @@ removed; --rm does that at the end.`,
 	fl.BoolVar(&f.wait, "wait", false, "return on the guest's own word that its first boot is over")
 	fl.DurationVar(&f.timeout, "timeout", 15*time.Minute, "how long --wait waits")
 	fl.StringVar(&f.failOn, "fail-on", "warning", "what makes a first boot a failure: error, warning or deprecated")
-	fl.BoolVar(&f.dryRun, "dry-run", false, "print the command that would be run")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "print the command that would be run, and how the guest would get its seed")
 	fl.BoolVar(&f.replace, "replace", false, "remove a VM of the same name first")
 	fl.BoolVar(&f.remove, "rm", false, "remove the VM when it has ended")
 	a.stateDirFlag(cmd)
@@ -88,8 +85,8 @@ func (a *app) runMachine(ctx context.Context, f *runFlags, args []string) error 
 	if err != nil {
 		return usagef("--fail-on: %w", err)
 	}
-	if !slices.Contains([]string{"auto", "iso", "vfat"}, f.delivery) {
-		return usagef("--delivery takes auto, iso or vfat, not %q", f.delivery)
+	if !slices.Contains(runWays(), f.delivery) {
+		return usagef("--delivery takes %s, not %q", strings.Join(runWays(), ", "), f.delivery)
 	}
 	if _, err := imageFlag(f.image); err != nil {
 		return err
@@ -218,60 +215,7 @@ func (a *app) vm(ctx context.Context, f *runFlags, m machine.Machine, l *diag.Li
 	if err := a.images(ctx, f, &vm, l, dir); err != nil || l.HasErrors() {
 		return vm, err
 	}
-	if f.seed != "" {
-		path, err := filepath.Abs(f.seed)
-		if err != nil {
-			return vm, err
-		}
-		s, err := a.engine.Open(f.seed)
-		switch {
-		case errors.Is(err, os.ErrNotExist):
-			return vm, usagef("--seed: %w", err)
-		case errors.Is(err, delivery.ErrNotSeed), err == nil && (s.DataSource == "" || s.Volumes[0].Label == ""):
-			return vm, &exitError{exitInput, fmt.Errorf("--seed: %s is no image of a seed", f.seed)}
-		case err != nil:
-			return vm, err
-		}
-		vm.Attachments = []seed.Attachment{{Kind: seed.Drive, Path: path, Label: s.Volumes[0].Label}}
-		return vm, nil
-	}
-	o := f.inputFlags.options()
-	o.Extra = []machine.Layer{report.Reporter()}
-	s, problems := a.engine.Render(m, o)
-	*l = append(*l, problems...)
-	if l.HasErrors() {
-		return vm, nil
-	}
-	*l = append(*l, vendorDataOff(m)...)
-	format := f.delivery
-	if format == "auto" {
-		format = "iso"
-	}
-	receipt, err := a.engine.Deliver(ctx, s, format, delivery.Target{Path: filepath.Join(dir, "seed."+format)})
-	vm.Attachments = receipt.Attachments
-	if err != nil && ctx.Err() == nil && isInputError(err) {
-		err = &exitError{exitInput, err}
-	}
-	return vm, err
-}
-
-// vendorDataOff warns of user-data that switches off the vendor-data, with which the guest reports.
-func vendorDataOff(m machine.Machine) diag.List {
-	var l diag.List
-	for _, x := range m.UserData.Layers {
-		doc, _ := cloudconfig.Parse(x.Origin, []byte(x.Data.Reveal()))
-		if doc == nil {
-			continue
-		}
-		setting := doc.Get("vendor_data")
-		for i := 0; setting != nil && i+1 < len(setting.Content); i += 2 {
-			if on, ok := cloudconfig.Truth(setting.Content[i+1]); setting.Content[i].Value == "enabled" && ok && !on {
-				l.Warnf(report.CodeVendorDataOff, doc.Range(setting), "leave vendor_data out",
-					"vendor-data is switched off, so the guest cannot report; its console is read instead, which shows less")
-			}
-		}
-	}
-	return l
+	return vm, a.attachSeed(ctx, f, m, &vm, l, dir)
 }
 
 // volumes resolves the contents of the machine's disks and the directories of its shares that flags name.
@@ -413,9 +357,10 @@ func (a *app) plan(ctx context.Context, f *runFlags, m machine.Machine, l diag.L
 	for i, x := range vm.Attachments {
 		vm.Attachments[i].Path = strings.Replace(x.Path, dir, final, 1)
 	}
-	if err := a.failed(append(l, a.checkVM(vm)...), false); err != nil {
+	if err := a.failed(append(l, a.checkVM(vm)...), true); err != nil {
 		return err
 	}
+	a.say("seed " + describeSeed(f, m, vm.Attachments))
 	args, err := a.engine.Hypervisors[0].(hypervisor.Planner).Plan(ctx, vm)
 	if err != nil {
 		return hostTrouble(err)
@@ -461,7 +406,7 @@ func (a *app) launch(ctx context.Context, f *runFlags, m machine.Machine, l diag
 	if failed := a.failed(l, false); err != nil || failed != nil {
 		return nil, errors.Join(hostTrouble(err), failed, discard())
 	}
-	p.phase("seed", fmt.Sprintf("%s, %d attached", describeSeed(f, m), len(vm.Attachments)))
+	p.phase("seed", describeSeed(f, m, vm.Attachments))
 	handle, err := a.engine.Hypervisors[0].Start(ctx, vm)
 	if err != nil {
 		return nil, errors.Join(hostTrouble(err), discard())
@@ -488,18 +433,6 @@ func (a *app) rehearse(ctx context.Context, f *runFlags, m machine.Machine, l di
 		return errors.Join(hostTrouble(err), a.failed(l, false))
 	}
 	return nil
-}
-
-func describeSeed(f *runFlags, m machine.Machine) string {
-	switch {
-	case f.seed != "":
-		return f.seed
-	case f.dataSource != "":
-		return f.dataSource
-	case m.DataSource != "":
-		return m.DataSource
-	}
-	return "nocloud"
 }
 
 // hostTrouble gives errors of this host their exit status, and the input's diagnostics theirs.

@@ -12,6 +12,12 @@ const (
 	CodeNoShare
 	// CodeRestart is for machines that should be restarted when they end.
 	CodeRestart
+	// CodeNotRead is for a way on which the guest does not look for its seed.
+	CodeNotRead
+	// CodeAgentUsers is for credentials that no seed carries.
+	CodeAgentUsers
+	// CodeLeftOut is for what is not in the file that is written.
+	CodeLeftOut
 )
 
 // Codes explains the diagnostics of this package.
@@ -26,5 +32,15 @@ func Codes() []diag.Explanation {
 				"Name one with `--volume NAME=DIRECTORY`."},
 		{Code: CodeRestart, Title: "machine is not restarted",
 			Text: "The definition wants the machine started again when it has ended. `vmseed run` boots it once; `vmseed start` boots it again."},
+		{Code: CodeNotRead, Title: "guest does not look there",
+			Text: "Ignition's platform qemu reads the firmware configuration device (fw_cfg) where the architecture has one, and a block device " +
+				"with the serial number `ignition` elsewhere. The flag `--delivery` chooses the other one, so the guest will find no config."},
+		{Code: CodeAgentUsers, Title: "credentials for the guest agent",
+			Text: "The definition has passwords or SSH keys set by the QEMU guest agent inside the guest while it runs (KubeVirt's " +
+				"`accessCredentials` with the propagation method `qemuGuestAgent`). No seed carries them. `vmseed run` sets them as soon as the agent " +
+				"answers, which needs the package qemu-guest-agent in the image."},
+		{Code: CodeLeftOut, Title: "part of the seed is not written",
+			Text: "An Ignition config is one file. The volume that it was taken out of holds more: the meta-data and network data that Afterburn " +
+				"reads. Render it as `--format iso` to have all of it."},
 	}
 }

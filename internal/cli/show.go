@@ -15,8 +15,7 @@ import (
 
 	"github.com/vmseed/vmseed/delivery"
 	"github.com/vmseed/vmseed/diag"
-	"github.com/vmseed/vmseed/machine"
-	"github.com/vmseed/vmseed/report"
+	"github.com/vmseed/vmseed/secret"
 	"github.com/vmseed/vmseed/seed"
 )
 
@@ -25,11 +24,12 @@ func (a *app) show() *cobra.Command {
 	var asJSON, forRun bool
 	cmd := &cobra.Command{
 		Use: "show SEED|FILE...", Short: "Print what a guest would read",
-		Long: `Show prints the files of a seed: an ISO or FAT image, a directory, or what would be
-rendered from definitions. The output holds the seed's secrets.`,
+		Long: `Show prints the files of a seed: an ISO or FAT image, a directory, an Ignition config,
+or what would be rendered from definitions. Of an Ignition config it prints what the
+data: URLs hold as well. The output holds the seed's secrets.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if forRun {
-				in.extra = []machine.Layer{report.Reporter()}
+				in.extra = reporters()
 			}
 			seeds, l, err := a.open(cmd.Context(), &in, args)
 			if err != nil {
@@ -63,6 +63,8 @@ func (a *app) open(ctx context.Context, in *inputFlags, args []string) ([]seed.S
 	if len(args) == 1 && len(in.files) == 0 && args[0] != "-" {
 		s, err := a.engine.Open(args[0])
 		switch {
+		case err == nil && len(s.Volumes) == 0 && in.changes():
+			// An Ignition config is a definition as well, which flags can add to.
 		case err == nil:
 			return []seed.Seed{s}, nil, nil
 		case errors.Is(err, os.ErrNotExist):
@@ -71,7 +73,7 @@ func (a *app) open(ctx context.Context, in *inputFlags, args []string) ([]seed.S
 			return nil, nil, err
 		}
 		if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
-			return nil, nil, &exitError{exitInput, fmt.Errorf("%s holds no seed: it has neither meta-data nor openstack/latest/meta_data.json", args[0])}
+			return nil, nil, &exitError{exitInput, fmt.Errorf("%s holds no seed: it has neither meta-data nor openstack/latest/meta_data.json, nor %s alone", args[0], seed.IgnitionFile)}
 		}
 	}
 	return a.seeds(ctx, in, args)
@@ -87,10 +89,17 @@ func showText(w io.Writer, s seed.Seed) {
 		}
 	}
 	for _, f := range s.Firmware.FwCfg {
-		showFile(w, "fw_cfg "+f.Name, f.Content.Reveal())
+		name := "fw_cfg " + f.Name
+		if f.Name == "" {
+			name = "Ignition config"
+		}
+		showFile(w, name, f.Content.Reveal())
 	}
 	for _, f := range s.Firmware.SMBIOS {
 		fmt.Fprintf(w, "# SMBIOS type %d %s=%s\n", f.Type, f.Field, f.Value)
+	}
+	if len(s.KernelArgs) > 0 {
+		fmt.Fprintf(w, "# kernel arguments, where the image's boot loader does not give them: %s\n", strings.Join(s.KernelArgs, " "))
 	}
 	for _, v := range s.Volumes {
 		head := "# volume"
@@ -115,6 +124,10 @@ func showFile(w io.Writer, name, text string) {
 	fmt.Fprintf(w, "\n## %s (%d bytes)\n", name, len(text))
 	if !printable(text) {
 		fmt.Fprintln(w, "(binary)")
+		return
+	}
+	if seed.IgnitionVersion(secret.New(text)) != "" {
+		showIgnition(w, text, 0)
 		return
 	}
 	fmt.Fprint(w, text)
@@ -146,34 +159,62 @@ type shownVolume struct {
 	Files  []shownFile `json:"files"`
 }
 
+type shownRow struct {
+	Type  int    `json:"type"`
+	Field string `json:"field"`
+	Value string `json:"value"`
+}
+
+type shownFirmware struct {
+	// FwCfg has the items of the firmware configuration device by their names.
+	FwCfg  []shownFile `json:"fwCfg,omitempty"`
+	SMBIOS []shownRow  `json:"smbios,omitempty"`
+}
+
 type shownSeed struct {
 	Machine    *seed.Name     `json:"machine,omitempty"`
 	DataSource string         `json:"dataSource,omitempty"`
 	Identity   *seed.Identity `json:"identity,omitempty"`
+	Firmware   *shownFirmware `json:"firmware,omitempty"`
+	KernelArgs []string       `json:"kernelArguments,omitempty"`
 	Volumes    []shownVolume  `json:"volumes"`
+}
+
+// shown describes a file for a program.
+func shown(path string, content secret.Text, mode uint32) shownFile {
+	text := content.Reveal()
+	out := shownFile{Path: path, Size: len(text)}
+	if mode != 0 {
+		out.Mode = fmt.Sprintf("%04o", mode)
+	}
+	if utf8.ValidString(text) {
+		out.Content = &text
+	} else {
+		out.Base64 = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	return out
 }
 
 func (a *app) showJSON(seeds []seed.Seed) error {
 	var out []shownSeed
 	for _, s := range seeds {
-		x := shownSeed{DataSource: s.DataSource, Volumes: []shownVolume{}}
+		x := shownSeed{DataSource: s.DataSource, KernelArgs: s.KernelArgs, Volumes: []shownVolume{}}
+		if !s.Firmware.IsZero() {
+			x.Firmware = &shownFirmware{}
+			for _, f := range s.Firmware.FwCfg {
+				x.Firmware.FwCfg = append(x.Firmware.FwCfg, shown(f.Name, f.Content, 0))
+			}
+			for _, r := range s.Firmware.SMBIOS {
+				x.Firmware.SMBIOS = append(x.Firmware.SMBIOS, shownRow(r))
+			}
+		}
 		if s.Machine.Name != "" {
 			x.Machine, x.Identity = &s.Machine, &s.Identity
 		}
 		for _, v := range s.Volumes {
 			sv := shownVolume{Name: v.Name, Label: v.Label, Format: v.Format, Image: v.Path, Files: []shownFile{}}
 			for _, f := range v.Files {
-				text := f.Content.Reveal()
-				sf := shownFile{Path: f.Path, Size: len(text)}
-				if f.Mode != 0 {
-					sf.Mode = fmt.Sprintf("%04o", f.Mode)
-				}
-				if utf8.ValidString(text) {
-					sf.Content = &text
-				} else {
-					sf.Base64 = base64.StdEncoding.EncodeToString([]byte(text))
-				}
-				sv.Files = append(sv.Files, sf)
+				sv.Files = append(sv.Files, shown(f.Path, f.Content, f.Mode))
 			}
 			x.Volumes = append(x.Volumes, sv)
 		}

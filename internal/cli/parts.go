@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/vmseed/vmseed/delivery"
+	"github.com/vmseed/vmseed/delivery/firmware"
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/seed"
+)
+
+// step is a part of a seed with its format and place.
+type step struct {
+	format string
+	seed   seed.Seed
+	target delivery.Target
+}
+
+// formatOf is the format of a seed: what is asked for, or what fits it.
+func formatOf(s seed.Seed, asked string, dir bool) string {
+	switch {
+	case asked != "":
+		return asked
+	case dir:
+		return "dir"
+	case !hasVolume(s) && !s.Firmware.IsZero():
+		return "ign"
+	}
+	return "iso"
+}
+
+// hasVolume reports whether a seed has a volume that is the seed proper.
+func hasVolume(s seed.Seed) bool { return len(s.Volumes) > 0 && s.Volumes[0].Name == "" }
+
+// ofFirmware reports whether a format is one of what is in the firmware.
+func ofFirmware(format string) bool {
+	return format == "ign" || format == "fw_cfg" || format == "virtio-blk"
+}
+
+// steps gives every part of a seed a format. The part that the format is of gets the target; the other one is written
+// beside it, under the machine's name.
+func (a *app) steps(s seed.Seed, format string, t delivery.Target) []step {
+	if format == "ign" && s.Firmware.IsZero() && hasVolume(s) {
+		a.leaveOut(s)
+	}
+	split := len(s.Volumes) > 0 && !s.Firmware.IsZero() && format != "dir" && t.Writer == nil
+	if !split || !ofFirmware(format) && !hasVolume(s) {
+		return []step{{format, s, t}}
+	}
+	volumes, config := s, s
+	volumes.Firmware, config.Volumes = seed.Firmware{}, nil
+	beside := delivery.Target{Path: filepath.Dir(filepath.Clean(t.Path)), Dir: true}
+	if t.Dir {
+		beside = t
+	}
+	if ofFirmware(format) {
+		return []step{{format, config, t}, {"iso", volumes, beside}}
+	}
+	a.say("the Ignition config is written beside it, as " + filepath.Join(beside.Path, s.Machine.String()+".ign"))
+	return []step{{format, volumes, t}, {"ign", config, beside}}
+}
+
+// leaveOut says what of a volume is not in the config that is taken out of it.
+func (a *app) leaveOut(s seed.Seed) {
+	if _, _, ok := s.Ignition(); !ok {
+		return
+	}
+	for _, f := range s.Volumes[0].Files {
+		if !seed.IsUserData(f.Path) && f.Content.Len() > 0 {
+			var l diag.List
+			l.Warnf(CodeLeftOut, diag.Range{}, "choose --format iso", "the volume labelled %s holds instance data beside the Ignition config, which alone is written", s.Volumes[0].Label)
+			_ = a.report(l, false)
+			return
+		}
+	}
+}
+
+// say tells the user something on standard error, unless a program reads that.
+func (a *app) say(text string) {
+	if a.diagnostics == string(diag.Text) {
+		fmt.Fprintln(a.Err, text)
+	}
+}
+
+// remedy adds to an error of a delivery which other one fits.
+func remedy(err error) error {
+	switch {
+	case errors.Is(err, delivery.ErrNoVolume), errors.Is(err, delivery.ErrPart):
+		return fmt.Errorf("%w; choose --format ign for an Ignition config", err)
+	case errors.Is(err, firmware.ErrNoConfig):
+		return fmt.Errorf("%w; choose --datasource ignition to have one", err)
+	case errors.Is(err, delivery.ErrNoFirmware):
+		return fmt.Errorf("%w; choose --format iso", err)
+	}
+	return err
+}
