@@ -4,7 +4,9 @@ package vmseed_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/vmseed/vmseed/datasource"
@@ -12,6 +14,38 @@ import (
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
 )
+
+// TestKubeVirtExamples has cloud-init read what becomes of the machines of KubeVirt's documentation on cloud-init, and of a
+// machine of today, whichever data source the user chooses.
+func TestKubeVirtExamples(t *testing.T) {
+	for name, files := range map[string][]string{
+		"inline": {"testvm-inline.yaml"}, "secret": {"testvm-secret.yaml", "my-vm-userdata.yaml"},
+		"extended": {"extended-vm.yaml", "extended-objects.yaml"},
+	} {
+		m := example(t, "kubevirt", "", files...)
+		t.Run(name, func(t *testing.T) {
+			eachSource(t, func(t *testing.T, r *judge.Release, source string) {
+				req := request(t, m, source, "iso", datasource.Options{})
+				req.Render = []judge.Renderer{"netplan"}
+				b := r.Boot(t, req)
+				arrived(t, m, m.Identity.UUID, m.Identity.Hostname, b)
+				if string(b.UserData) != m.UserData.Layers[0].Data.Reveal() {
+					t.Errorf("user-data %q", b.UserData)
+				}
+				if name != "extended" {
+					if got := b.Consumed.Config.Get("password").Text; got != "atomic" {
+						t.Errorf("password %q", got)
+					}
+					return
+				}
+				netplan := strings.Join(slices.Sorted(maps.Values(b.Rendered["netplan"].Files)), "\n")
+				if b.NetworkSource != "ds" || !strings.Contains(netplan, "10.7.0.11/24") {
+					t.Errorf("network from %q: %s", b.NetworkSource, netplan)
+				}
+			})
+		})
+	}
+}
 
 // TestKubeVirtMetaData has cloud-init read meta-data with the members and the order that KubeVirt gives it. More than ten
 // keys, because their order is that of texts.

@@ -115,11 +115,16 @@ func secondNames(meta metadata.Object, named map[string]bool) {
 }
 
 // networkConfig returns the author's own document as it is, or version 1, the form that reaches every renderer of every
-// release.
+// release. OpenStack's form, which no reader of NoCloud understands, is converted.
 func networkConfig(m machine.Machine) (secret.Text, diag.List) {
 	doc, own, dropped := network.Document(m)
 	if own {
-		return doc.Data, doc.Origin.Carry(netconfig.Lint("", []byte(doc.Data.Reveal()), netconfig.Release{}))
+		text := []byte(doc.Data.Reveal())
+		if netconfig.Detect(text) == netconfig.OpenStack {
+			out, l := fromOpenStack(text)
+			return out, doc.Origin.Carry(l)
+		}
+		return doc.Data, doc.Origin.Carry(netconfig.Lint("", text, netconfig.Release{}))
 	}
 	c, ok, l := network.Config(m)
 	l = append(dropped, l...)
@@ -133,4 +138,14 @@ func networkConfig(m machine.Machine) (secret.Text, diag.List) {
 var (
 	_ datasource.DataSource = NoCloud{}
 	_ datasource.Chooser    = NoCloud{}
-)
+)// fromOpenStack converts a network_data.json.
+func fromOpenStack(text []byte) (secret.Text, diag.List) {
+	c, _, l := netconfig.Parse("", text)
+	if l.HasErrors() {
+		return secret.Text{}, l
+	}
+	l.Notef(netconfig.CodeConvert, diag.At("", 1, 1), "write network-config, or use a config drive to pass the document on unchanged",
+		"this is %s, which cloud-init does not read from this data source: it is converted to network-config of version 1", netconfig.OpenStack)
+	out, more := netconfig.EncodeV1(c)
+	return secret.FromBytes(out), append(l, more...)
+}
