@@ -60,6 +60,8 @@ type composer struct {
 	m    machine.Machine
 	o    datasource.Options
 	list diag.List
+	// parts counts the scripts of the user-data that have no name.
+	parts int
 }
 
 // Compose returns the config of a placed machine as JSON. It is never empty: a machine with nothing to say has an empty
@@ -102,9 +104,14 @@ func (c *composer) finish(children []ignconfig.Config) (secret.Text, diag.List) 
 	whole := children[0]
 	for _, child := range children[1:] {
 		var l diag.List
-		if whole, l = ignconfig.Merge(whole, child); l.HasErrors() {
-			c.list.Errorf(CodeConflict, c.m.Places.Find("ignition"), "change the config or the definition",
-				"the config and what the definition adds to it contradict each other: %v", l.Error())
+		whole, l = ignconfig.Merge(whole, child)
+		for _, d := range l {
+			if d.Severity == diag.Error {
+				c.list.Errorf(CodeConflict, c.m.Places.Find("ignition"), "change the config or the definition",
+					"the config and what the definition adds to it contradict each other: %s: %s", d.Field, d.Summary)
+			}
+		}
+		if l.HasErrors() {
 			return secret.Text{}, c.list
 		}
 	}
@@ -117,9 +124,10 @@ func isEmpty(c types.Config) bool {
 		len(c.Storage.Disks)+len(c.Storage.Filesystems)+len(c.Systemd.Units) == 0
 }
 
-// lost says for each value of the machine that the guest is not told, because the config is passed as it is.
+// lost says for each value of the machine that the guest is not told, because the config is passed as it is. Names that
+// every placed machine has are none of its author's.
 func (c *composer) lost() {
-	kept := machine.NewFieldSet("userData", "ignition")
+	kept := machine.NewFieldSet("userData", "ignition", "identity.instanceID", "network.nics.name", "network.nics.mac")
 	for _, use := range machine.Lost(c.m, kept) {
 		if Expresses().Has(use.Field) {
 			c.list.Add(diag.Diagnostic{Code: CodeLost, Severity: diag.Warning, Range: c.m.Places.Find(use.Path), Field: use.Path,

@@ -83,7 +83,7 @@ func (c *composer) layer(x machine.Layer) []ignconfig.Config {
 	var out []ignconfig.Config
 	pieces, l := parts.Unpack(x.Origin, data)
 	c.list = append(c.list, l...)
-	for i, p := range pieces {
+	for _, p := range pieces {
 		piece := machine.Layer{Name: x.Name, Data: secret.FromBytes(p.Data), Origin: p.Origin, Merge: x.Merge}
 		switch {
 		case Recognise(piece):
@@ -92,7 +92,7 @@ func (c *composer) layer(x machine.Layer) []ignconfig.Config {
 			c.cloudConfig(piece)
 		case p.Kind == cloudconfig.Script, p.Kind == cloudconfig.ScriptPerBoot, p.Kind == cloudconfig.ScriptPerInstance,
 			p.Kind == cloudconfig.ScriptPerOnce, p.Kind == cloudconfig.Boothook:
-			c.script(p, i)
+			c.script(p)
 		case p.Kind == cloudconfig.Empty:
 		default:
 			c.list.Errorf(CodeKind, p.Origin.At(1, 1), "give an Ignition config, Butane, a cloud-config or a script",
@@ -123,14 +123,15 @@ func (c *composer) cloudConfig(x machine.Layer) {
 
 // script adds a script of the user-data to those of the machine. Boothooks run at every boot, as they do under
 // cloud-init.
-func (c *composer) script(p parts.Part, i int) {
+func (c *composer) script(p parts.Part) {
 	text := string(p.Data)
 	if p.Kind == cloudconfig.Boothook && strings.HasPrefix(text, "#cloud-boothook") {
 		_, text, _ = strings.Cut(text, "\n")
 	}
-	s := machine.Script{Name: p.Filename, Content: secret.New(text)}
+	s := machine.Script{Name: strings.ReplaceAll(p.Filename, "/", "_"), Content: secret.New(text)}
 	if s.Name == "" {
-		s.Name = fmt.Sprintf("user-data-%d", i+1)
+		c.parts++
+		s.Name = fmt.Sprintf("part-%03d", c.parts)
 	}
 	switch p.Kind {
 	case cloudconfig.ScriptPerBoot, cloudconfig.Boothook:

@@ -1,0 +1,106 @@
+package ignition
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/vmseed/vmseed/datasource"
+	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/secret"
+)
+
+// TestSaid lists what an Ignition guest would refuse or not be told, and the code and field by which it is said.
+func TestSaid(t *testing.T) {
+	file := func(path string) machine.Machine { return machine.Machine{Files: []machine.File{{Path: path}}} }
+	user := func(u machine.User) machine.Machine { return machine.Machine{Users: []machine.User{u}} }
+	variable := func(name, value string) machine.Machine {
+		return machine.Machine{Environment: []machine.Variable{{Name: name, Value: secret.New(value)}}}
+	}
+	disk := func(l machine.DiskLayout) machine.Machine {
+		return machine.Machine{Disks: []machine.Disk{{Name: "d"}}, Storage: machine.Storage{Disks: []machine.DiskLayout{l}}}
+	}
+	filesystem := func(f machine.Filesystem) machine.Machine {
+		return machine.Machine{Disks: []machine.Disk{{Name: "d"}}, Storage: machine.Storage{Filesystems: []machine.Filesystem{f}}}
+	}
+	mount := func(m machine.Mount) machine.Machine {
+		return machine.Machine{Disks: []machine.Disk{{Name: "d"}}, Mounts: []machine.Mount{m}}
+	}
+	unit := func(u machine.Unit) machine.Machine { return machine.Machine{Units: []machine.Unit{u}} }
+	for _, x := range []struct {
+		name string
+		m    machine.Machine
+		want string
+	}{
+		{"file without a root", file("a"), "error[VS4143]: files[0]: "},
+		{"file with dots", file("/a/../b"), "error[VS4143]: files[0]: "},
+		{"the root as a file", file("/"), "error[VS4143]: files[0]: "},
+		{"user without a name", user(machine.User{}), "error[VS4143]: users[0]: "},
+		{"user with a comma", user(machine.User{Name: "a,b"}), "error[VS4143]: users[0]: "},
+		{"user with an option", user(machine.User{Name: "-R"}), "error[VS4143]: users[0]: "},
+		{"two users", machine.Machine{Users: []machine.User{{Name: "a"}, {Name: "a"}}}, "error[VS4144]: users[1]: "},
+		{"group with a comma", user(machine.User{Name: "a", Groups: []string{"a,b"}}), "error[VS4143]: users[0]: "},
+		{"two groups", machine.Machine{Groups: []machine.Group{{Name: "a"}, {Name: "a"}}}, "error[VS4144]: groups[1]: "},
+		{"hash that is none", user(machine.User{Name: "a", PasswordHash: secret.New("canary")}), "warning[VS4141]: users[0]: "},
+		{"hash", user(machine.User{Name: "a", PasswordHash: secret.New("$6$canary$canary")}), "note[VS4142]: "},
+		{"rule of two lines", user(machine.User{Name: "a", Sudo: []string{"a\nb"}}), "error[VS4143]: users[0].sudo: "},
+		{"variable without a name", variable("", "canary"), "error[VS4145]: environment[0]: "},
+		{"variable that is no text", variable("A", "canary\x00"), "error[VS4145]: environment[0]: "},
+		{"variable that log-ins do not get", variable("A", "canary\n"), "warning[VS4145]: environment[0]: "},
+		{"time zone that leaves its directory", machine.Machine{Guest: machine.Guest{Timezone: "../shadow"}}, "error[VS4143]: guest.timezone: "},
+		{"time server of two words", machine.Machine{NTP: machine.NTP{Servers: []string{"a b"}}}, "error[VS4143]: ntp: "},
+		{"host key of no type", machine.Machine{SSH: machine.SSH{HostKeys: []machine.HostKey{{Type: "dsa"}}}}, "error[VS4143]: ssh.hostKeys[0]: "},
+		{"layout of no disk", disk(machine.DiskLayout{Disk: "x"}), "error[VS4146]: storage.disks[0]: "},
+		{"layout of no path", disk(machine.DiskLayout{Device: "vdb"}), "error[VS4143]: storage.disks[0]: "},
+		{"table of another kind", disk(machine.DiskLayout{Disk: "d", Table: "mbr"}), "warning[VS4147]: storage.disks[0]: "},
+		{"partition of odd size", disk(machine.DiskLayout{Disk: "d", Partitions: []machine.Partition{{Size: 1000}}}), "error[VS4147]: storage.disks[0].partitions[0]: "},
+		{"partition of no type", disk(machine.DiskLayout{Disk: "d", Partitions: []machine.Partition{{Type: "x"}}}), "error[VS4147]: storage.disks[0].partitions[0]: "},
+		{"two layouts of a disk", machine.Machine{Disks: []machine.Disk{{Name: "d"}}, Storage: machine.Storage{Disks: []machine.DiskLayout{{Disk: "d"}, {Device: "/dev/disk/by-id/virtio-d"}}}}, "error[VS4144]: storage.disks[1]: "},
+		{"file system of no kind", filesystem(machine.Filesystem{Disk: "d", Type: "ntfs"}), "error[VS4147]: storage.filesystems[0]: "},
+		{"mount of no disk", mount(machine.Mount{Disk: "x", Path: "/x"}), "error[VS4146]: mounts[0]: "},
+		{"mount of no share", mount(machine.Mount{Share: "x", Path: "/x"}), "error[VS4146]: mounts[0]: "},
+		{"mount at no path", mount(machine.Mount{Disk: "d", Path: "x"}), "error[VS4143]: mounts[0]: "},
+		{"mount of two lines", mount(machine.Mount{Device: "/dev/x\nExec=y", Path: "/x"}), "error[VS4143]: mounts[0]: "},
+		{"two mounts at a path", machine.Machine{Disks: []machine.Disk{{Name: "d"}}, Mounts: []machine.Mount{{Disk: "d", Path: "/x"}, {Device: "/dev/y", Path: "/x"}}}, "error[VS4144]: "},
+		{"link to no disk", machine.Machine{DeviceLinks: []machine.DeviceLink{{Path: "/dev/x", Disk: "x"}}}, "error[VS4146]: deviceLinks[0]: "},
+		{"unit without a suffix", unit(machine.Unit{Name: "a"}), "error[VS4143]: units[0]: "},
+		{"drop-in without a suffix", unit(machine.Unit{Name: "a.service", DropIns: []machine.DropIn{{Name: "x"}}}), "error[VS4143]: units[0].dropIns[0]: "},
+		{"script without a name", machine.Machine{Scripts: []machine.Script{{}}}, "error[VS4143]: scripts[0]: "},
+		{"script with a slash", machine.Machine{Scripts: []machine.Script{{Name: "../x"}}}, "error[VS4143]: scripts[0]: "},
+		{"two scripts", machine.Machine{Scripts: []machine.Script{{Name: "x"}, {Name: "x"}}}, "error[VS4144]: scripts[1]: "},
+		{"state of no machine", machine.Machine{PowerState: machine.PowerState{Mode: "sleep"}}, "error[VS4143]: powerState.mode: "},
+		{"phone without a number", machine.Machine{PhoneHome: machine.PhoneHome{Post: []string{"all"}}}, "warning[VS4140]: phoneHome: "},
+		{"include", machine.Machine{UserData: userData("#include\nhttp://canary\n")}, "file:1:1: error[VS4148]: "},
+		{"template", machine.Machine{UserData: userData("## template: jinja\n#cloud-config\n{}\n")}, "file:1:1: error[VS4148]: "},
+		{"text", machine.Machine{UserData: userData("canary")}, "file:1:1: error[VS4148]: "},
+		{"text as a config", machine.Machine{Ignition: []machine.Layer{layer("canary")}}, "file:1:1: error[VS34"},
+		{"config with an error", machine.Machine{Ignition: []machine.Layer{layer("{\n\"ignition\": {\"version\": \"3.0.0\",}}")}}, "file:2:"},
+		{"config of version 2", machine.Machine{Ignition: []machine.Layer{layer(`{"ignition": {"version": "2.2.0"}, "passwd": {"users": [{"name": "core"}]}}`)}}, "[VS34"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			_, l := Compose(placed(t, x.m), datasource.Options{})
+			var all strings.Builder
+			for _, d := range l {
+				fmt.Fprintln(&all, d.Error())
+			}
+			if !strings.Contains(all.String(), x.want) {
+				t.Errorf("want %s in:\n%s", x.want, all.String())
+			}
+			if strings.Contains(all.String(), "canary") {
+				t.Errorf("a message holds a secret:\n%s", all.String())
+			}
+		})
+	}
+}
+
+// TestInterpreter takes first lines apart as the kernel does.
+func TestInterpreter(t *testing.T) {
+	for text, want := range map[string]string{
+		"#!/bin/bash\n": "/bin/bash", "#! /usr/bin/env python3\nx": "/usr/bin/env|python3", "#!/bin/sh -e -u \r\n": "/bin/sh|-e -u",
+		"echo\n": "/bin/sh", "": "/bin/sh", "#!bash\n": "/bin/sh", "\x7fELF\x02": "", "#!/bin/x  y": "/bin/x|y",
+	} {
+		if got := strings.Join(interpreter(text), "|"); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
