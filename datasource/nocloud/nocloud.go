@@ -138,7 +138,7 @@ func networkConfig(m machine.Machine) (secret.Text, diag.List) {
 var (
 	_ datasource.DataSource = NoCloud{}
 	_ datasource.Chooser    = NoCloud{}
-)// fromOpenStack converts a network_data.json.
+) // fromOpenStack converts a network_data.json.
 func fromOpenStack(text []byte) (secret.Text, diag.List) {
 	c, _, l := netconfig.Parse("", text)
 	if l.HasErrors() {
