@@ -135,10 +135,7 @@ func networkConfig(m machine.Machine) (secret.Text, diag.List) {
 	return secret.FromBytes(text), append(l, problems...)
 }
 
-var (
-	_ datasource.DataSource = NoCloud{}
-	_ datasource.Chooser    = NoCloud{}
-) // fromOpenStack converts a network_data.json.
+// fromOpenStack converts a network_data.json.
 func fromOpenStack(text []byte) (secret.Text, diag.List) {
 	c, _, l := netconfig.Parse("", text)
 	if l.HasErrors() {
@@ -149,3 +146,8 @@ func fromOpenStack(text []byte) (secret.Text, diag.List) {
 	out, more := netconfig.EncodeV1(c)
 	return secret.FromBytes(out), append(l, more...)
 }
+
+var (
+	_ datasource.DataSource = NoCloud{}
+	_ datasource.Chooser    = NoCloud{}
+)
