@@ -116,6 +116,4 @@ func (r *reader) flag(name string) bool {
 	return false
 }
 
-func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) }
-
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

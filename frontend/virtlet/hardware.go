@@ -8,6 +8,7 @@ import (
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/kubeobject"
 	"github.com/vmseed/vmseed/format/tree"
+	"github.com/vmseed/vmseed/frontend/internal/kubedoc"
 	"github.com/vmseed/vmseed/internal/bounded"
 	"github.com/vmseed/vmseed/machine"
 )
@@ -19,7 +20,6 @@ const (
 	cpuPeriod     = 100_000 // microseconds
 	minQuota      = 1_000   // microseconds
 	minShares     = 2
-	maxAmount     = 1 << 60
 )
 
 func (r *reader) hardware() {
@@ -128,24 +128,7 @@ func (r *reader) resources(v tree.Value) {
 
 // quantity reads an amount that is not negative. It returns false when there is none.
 func (r *reader) quantity(v tree.Value) (kubeobject.Quantity, bool) {
-	if !v.Exists() || v.Kind() == tree.Null {
-		return kubeobject.Quantity{}, false
-	}
-	before := len(*r.list)
-	text := v.Loose(r.list)
-	if len(*r.list) > before {
-		return kubeobject.Quantity{}, false
-	}
-	q, err := kubeobject.ParseQuantity(text)
-	if err != nil {
-		v.Errorf(r.list, CodeQuantity, "", "this is %v", err)
-		return q, false
-	}
-	if q.Sign() < 0 || q.Times(1) > maxAmount {
-		v.Errorf(r.list, CodeQuantity, "", "an amount from 0 to 1Ei should stand here")
-		return q, false
-	}
-	return q, true
+	return kubedoc.Quantity(r.list, v, CodeQuantity)
 }
 
 // cpuSetting reads libvirt's CPU element (libvirt, format of domain XML, section CPU model and topology) in the form of

@@ -12,18 +12,14 @@ import (
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/kubeobject"
 	"github.com/vmseed/vmseed/format/tree"
+	"github.com/vmseed/vmseed/frontend/internal/kubedoc"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
 )
 
 // The fields of Kubernetes' Pod (core v1, up to 1.34) and what they mean for a VM.
 var (
-	metaFields = map[string]class{"name": used, "namespace": used, "uid": used, "labels": used, "annotations": used,
-		"generateName": used, "creationTimestamp": quiet, "deletionTimestamp": quiet, "deletionGracePeriodSeconds": quiet,
-		"finalizers": quiet, "generation": quiet, "managedFields": quiet, "ownerReferences": quiet, "resourceVersion": quiet,
-		"selfLink": quiet}
-
-	specFields = map[string]class{"containers": used, "initContainers": used, "volumes": used, "hostname": used,
+	specFields = kubedoc.Table{"containers": used, "initContainers": used, "volumes": used, "hostname": used,
 		"subdomain": used, "setHostnameAsFQDN": used, "restartPolicy": used, "terminationGracePeriodSeconds": used,
 		"dnsConfig": used, "hostAliases": used, "nodeName": quiet, "serviceAccountName": quiet, "serviceAccount": quiet,
 		"activeDeadlineSeconds": quiet, "affinity": quiet, "automountServiceAccountToken": quiet, "dnsPolicy": quiet,
@@ -34,7 +30,7 @@ var (
 		"schedulingGates": quiet, "securityContext": quiet, "shareProcessNamespace": lost, "tolerations": quiet,
 		"topologySpreadConstraints": quiet, "workloadRef": quiet}
 
-	containerFields = map[string]class{"name": quiet, "image": used, "env": used, "envFrom": used, "resources": used,
+	containerFields = kubedoc.Table{"name": quiet, "image": used, "env": used, "envFrom": used, "resources": used,
 		"volumeMounts": used, "volumeDevices": used, "args": lost, "command": lost, "workingDir": lost, "lifecycle": lost,
 		"imagePullPolicy": quiet, "livenessProbe": quiet, "readinessProbe": quiet, "startupProbe": quiet, "ports": quiet,
 		"resizePolicy": quiet, "restartPolicy": quiet, "restartPolicyRules": quiet, "securityContext": quiet, "stdin": quiet,
@@ -47,7 +43,7 @@ const uuidSpace = "\x67\xb7\xfb\x47\x77\x35\x4b\x64\x86\xd2\x6d\x06\x2d\x12\x19\
 func (r *reader) metadata() {
 	meta := r.pod.Get("metadata")
 	meta.Want(r.list, tree.Map)
-	r.fields(meta, metaFields)
+	r.fields(meta, kubedoc.Meta("name", "namespace", "uid", "labels", "annotations", "generateName"))
 	name, namespace := meta.Get("name"), meta.Get("namespace")
 	text, ok := r.text(name)
 	r.m.Name, r.m.Namespace = text, namespace.Str(r.list)

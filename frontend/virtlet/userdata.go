@@ -11,6 +11,7 @@ import (
 	"github.com/vmseed/vmseed/format/cloudconfig"
 	"github.com/vmseed/vmseed/format/kubeobject"
 	"github.com/vmseed/vmseed/format/tree"
+	"github.com/vmseed/vmseed/frontend/internal/kubedoc"
 	"github.com/vmseed/vmseed/internal/bounded"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
@@ -117,7 +118,7 @@ func (r *reader) script(object *kubeobject.Object) (machine.Layer, bool) {
 		if inline.text != "" {
 			inline.value.Warnf(r.list, CodeReplaced, "remove one of the two", "%s takes the place of this script", sourceKey)
 		}
-		others := slices.DeleteFunc(keysOf(*object), func(k string) bool { return k == key.text })
+		others := slices.DeleteFunc(kubedoc.Keys(*object), func(k string) bool { return k == key.text })
 		if len(others) > 0 {
 			r.notes[userDataSource].value.Warnf(r.list, CodeReplaced, "", "%s names one key of %s, so these are not used: %s",
 				sourceKey, object.Ref, strings.Join(others, ", "))

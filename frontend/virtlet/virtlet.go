@@ -8,7 +8,6 @@ package virtlet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/vmseed/vmseed/format/kubeobject"
 	"github.com/vmseed/vmseed/format/tree"
 	"github.com/vmseed/vmseed/frontend"
+	"github.com/vmseed/vmseed/frontend/internal/kubedoc"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
 )
@@ -66,36 +66,22 @@ type reader struct {
 	volumes     map[string]*volume
 }
 
-// class says what becomes of a field of the document.
-type class int
-
+// Short names for the classes of the tables of fields.
 const (
-	used  class = iota + 1 // some other code reads it
-	quiet                  // concerns the cluster or the container runtime; noted
-	lost                   // the author will miss it in a VM; a warning
+	used  = kubedoc.Used
+	quiet = kubedoc.Cluster
+	lost  = kubedoc.Lost
 )
 
 // fields sorts out the fields of a mapping by a table: those that no code reads are reported and counted as read.
-func (r *reader) fields(v tree.Value, table map[string]class) {
-	for _, e := range v.Entries() {
-		switch table[e.Key] {
-		case used:
-			continue
-		case quiet:
-			if e.Value.Kind() != tree.Null {
-				r.add(diag.Note, CodeNoGuest, e, "", "the field %s concerns the cluster, not the guest", e.Key)
-			}
-		case lost:
-			r.add(diag.Warning, CodeNoEffect, e, "let user-data do this in the guest", "the field %s has no effect on a VM", e.Key)
-		default:
-			known := make([]string, 0, len(table))
-			for k := range table {
-				known = append(known, k)
-			}
-			r.add(diag.Error, tree.CodeUnknownField, e, tree.Suggest(e.Key, sorted(known)), "there is no field %q here", e.Key)
+func (r *reader) fields(v tree.Value, table kubedoc.Table) {
+	table.Sort(r.list, v, func(c kubedoc.Class, e tree.Entry) {
+		if c == quiet {
+			r.add(diag.Note, CodeNoGuest, e, "", "the field %s concerns the cluster, not the guest", e.Key)
+			return
 		}
-		e.Value.Consume()
-	}
+		r.add(diag.Warning, CodeNoEffect, e, "let user-data do this in the guest", "the field %s has no effect on a VM", e.Key)
+	})
 }
 
 func (r *reader) add(s diag.Severity, code diag.Code, e tree.Entry, remedy, format string, args ...any) {
@@ -104,15 +90,11 @@ func (r *reader) add(s diag.Severity, code diag.Code, e tree.Entry, remedy, form
 }
 
 // text reads a text, and says whether it could.
-func (r *reader) text(v tree.Value) (string, bool) {
-	before := len(*r.list)
-	text := v.Str(r.list)
-	return text, len(*r.list) == before
-}
+func (r *reader) text(v tree.Value) (string, bool) { return kubedoc.Text(r.list, v) }
 
 // note adds a remark that asks for nothing.
 func (r *reader) note(v tree.Value, code diag.Code, format string, args ...any) {
-	r.list.Add(diag.Diagnostic{Code: code, Severity: diag.Note, Range: v.Span(), Field: v.Path(), Summary: fmt.Sprintf(format, args...)})
+	kubedoc.Note(r.list, v, code, format, args...)
 }
 
 // at records where a value of the machine stands in the document.
@@ -122,7 +104,7 @@ func (r *reader) at(place diag.Range, path string, args ...any) {
 	}
 }
 
-var podFields = map[string]class{"apiVersion": used, "kind": used, "metadata": used, "spec": used, "status": quiet}
+var podFields = kubedoc.Table{"apiVersion": used, "kind": used, "metadata": used, "spec": used, "status": quiet}
 
 // read fills the machine. It returns false when the document is no pod at all.
 func (r *reader) read() bool {
@@ -188,41 +170,19 @@ func (r *reader) isPod() bool {
 	return true
 }
 
+// finder finds objects in the namespace of the pod.
+func (r *reader) finder() kubedoc.Finder {
+	return kubedoc.Finder{Ctx: r.ctx, Resolver: r.resolver, Namespace: r.m.Namespace, Missing: CodeMissingObject, MissingKey: CodeMissingKey}
+}
+
 // resolve finds an object that v refers to by name. A missing one is an error at v, or a note when it is optional.
 func (r *reader) resolve(v tree.Value, kind, name string, optional bool) (kubeobject.Object, bool) {
-	if !kubeobject.ValidName(name) {
-		v.Errorf(r.list, CodeMissingObject, "", "%q cannot be the name of a %s", name, kind)
-		return kubeobject.Object{}, false
-	}
-	o, err := r.resolver.Resolve(r.ctx, kubeobject.Ref{Kind: kind, Namespace: r.m.Namespace, Name: name})
-	switch {
-	case err == nil:
-		return o, true
-	case optional && errors.Is(err, frontend.ErrNotFound):
-		r.note(v, CodeMissingObject, "%s %s/%s is not there; it is optional", kind, r.m.Namespace, name)
-	case errors.Is(err, frontend.ErrNotFound):
-		v.Errorf(r.list, CodeMissingObject, "add the object to the input, or correct the name", "%v", err)
-	default:
-		v.Errorf(r.list, CodeMissingObject, "", "%s %s/%s cannot be read: %v", kind, r.m.Namespace, name, err)
-	}
-	return kubeobject.Object{}, false
+	return r.finder().Find(r.list, v, kind, name, optional)
 }
 
 // missingKey reports that an object lacks a key, and names those it has.
 func (r *reader) missingKey(v tree.Value, o kubeobject.Object, key string, optional bool) {
-	if optional {
-		r.note(v, CodeMissingKey, "%s has no key %q; it is optional", o.Ref, key)
-		return
-	}
-	v.Errorf(r.list, CodeMissingKey, tree.Suggest(key, keysOf(o)), "%s has no key %q", o.Ref, key)
-}
-
-func keysOf(o kubeobject.Object) []string {
-	out := make([]string, 0, len(o.Data))
-	for _, it := range o.Data {
-		out = append(out, it.Key)
-	}
-	return out
+	r.finder().Lacks(r.list, v, o, optional, key)
 }
 
 // sourceKinds are the kinds that annotations name, in lower case.

@@ -12,6 +12,7 @@ import (
 	"github.com/vmseed/vmseed/format/kubeobject"
 	"github.com/vmseed/vmseed/format/tree"
 	"github.com/vmseed/vmseed/frontend"
+	"github.com/vmseed/vmseed/frontend/internal/kubedoc"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
 )
@@ -219,7 +220,7 @@ func (r *reader) claim(vol *volume, disk *machine.Disk, block bool) (hostPath st
 	return r.claimSpec(o.Tree.Get("spec"), name, disk, block)
 }
 
-var claimFields = map[string]class{"volumeMode": used, "resources": used, "volumeName": used, "accessModes": quiet,
+var claimFields = kubedoc.Table{"volumeMode": used, "resources": used, "volumeName": used, "accessModes": quiet,
 	"selector": quiet, "storageClassName": quiet, "dataSource": lost, "dataSourceRef": lost, "volumeAttributesClassName": quiet}
 
 // claimSpec reads the specification of a claim. A mode that does not fit is reported at v.
