@@ -17,7 +17,7 @@ const group = "kubevirt.io/"
 
 // versions are the API versions that are read, with what became of the old ones.
 var versions = map[string]string{"v1": "", "v1alpha3": "v1alpha3 is deprecated; v1 has the same fields",
-	"v1alpha2": "no KubeVirt since 0.9 serves v1alpha2", "v1alpha1": "no KubeVirt since 0.5 serves v1alpha1"}
+	"v1alpha2": "no KubeVirt of today serves v1alpha2", "v1alpha1": "no KubeVirt of today serves v1alpha1"}
 
 // instanceKinds are the names that the kind of a running machine had in the course of time.
 var instanceKinds = []string{"VirtualMachineInstance", "VM"}
