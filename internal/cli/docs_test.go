@@ -147,11 +147,15 @@ func TestCommandPage(t *testing.T) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n## Flags of every command\n%s", flagRows(root.PersistentFlags(), nil))
 	fmt.Fprintf(&b, "\n## Flags for definitions\n\nEvery command that takes FILE takes these as well.\n%s", flagRows(shared, nil))
+	var commands []*cobra.Command
 	for _, c := range root.Commands() {
-		if c.Hidden || c.Name() == "help" || c.Name() == "completion" {
-			continue
+		if !c.Hidden && c.Name() != "help" && c.Name() != "completion" {
+			commands = append(append(commands, c), c.Commands()...)
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n    vmseed %s\n\n%s.\n", c.Name(), c.Use, c.Short)
+	}
+	for _, c := range commands {
+		path := c.Parent().CommandPath() + " "
+		fmt.Fprintf(&b, "\n## %s%s\n\n    %s%s\n\n%s.\n", strings.TrimPrefix(path, "vmseed "), c.Name(), path, c.Use, c.Short)
 		if len(c.Aliases) > 0 {
 			fmt.Fprintf(&b, "Also: `%s`.\n", strings.Join(c.Aliases, "`, `"))
 		}
