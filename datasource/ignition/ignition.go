@@ -167,8 +167,12 @@ func volume(ds datasource.DataSource, m machine.Machine, o datasource.Options, t
 
 	alone := m
 	alone.Network = machine.Network{NICs: hardware(m.Network.NICs)}
-	bare, l := ds.Render(alone, o)
-	whole, problems := ds.Render(m, o)
+	render := func(m machine.Machine) (seed.Seed, diag.List) {
+		s, l := ds.Render(m, o)
+		return s, slices.DeleteFunc(l, func(d diag.Diagnostic) bool { return d.Code == userdata.CodeIgnition })
+	}
+	bare, l := render(alone)
+	whole, problems := render(m)
 	if len(problems) == len(l) {
 		return whole, l
 	}

@@ -125,7 +125,7 @@ func examples() []example {
 		{"units", machine.Machine{Units: []machine.Unit{{Name: "a.service", Content: secret.New("[Service]\nExecStart=/bin/true\n"), Enabled: of(false)}, {Name: "chronyd.service", Mask: true},
 			{Name: "b.timer", DropIns: []machine.DropIn{{Name: "x.conf", Content: secret.New("[Timer]\n")}}}}, NTP: machine.NTP{Enabled: of(false)}}, datasource.Options{}},
 		{"commands", machine.Machine{BootCmd: shells("echo boot"), RunCmd: append(shells("echo run"), machine.Command{Args: []string{"echo", "$HOME", "two words"}}),
-			Scripts: []machine.Script{{Name: "z", Content: secret.New("#!/bin/bash -e\n")}, {Name: "a%$ é", Content: secret.New("true\n"), Frequency: "boot"}, {Name: "b", Content: secret.New("\x7fELF"), Frequency: "once"}},
+			Scripts:    []machine.Script{{Name: "z", Content: secret.New("#!/bin/bash -e\n")}, {Name: "a%$ é", Content: secret.New("true\n"), Frequency: "boot"}, {Name: "b", Content: secret.New("\x7fELF"), Frequency: "once"}},
 			PhoneHome:  machine.PhoneHome{URL: "http://h/$INSTANCE_ID?a=b&c", Tries: of(3), Post: []string{"hostname", "nonsense"}},
 			PowerState: machine.PowerState{Mode: "poweroff", Delay: 61 * time.Second, Message: "it's over", Condition: "test -e /run/x"}}, datasource.Options{}},
 	}

@@ -60,8 +60,9 @@ func Codes() []diag.Explanation {
 		{Code: CodeMountPath, Title: "mount point with a blank",
 			Text: "cloud-init writes mount points into /etc/fstab as they are, where a blank ends them. The mount script handles such paths; the guest's fstab does not. " +
 				"Choose a path without blanks."},
-		{Code: CodeIgnition, Title: "Ignition config for cloud-init",
-			Text: "The vendor-data is an Ignition config, which cloud-init ignores. As user-data it makes the guest one of Ignition, and is passed on; the data " +
-				"source `ignition` brings it to guests that read QEMU's fw_cfg."},
+		{Code: CodeIgnition, Title: "Ignition config in a seed of cloud-init",
+			Text: "cloud-init ignores Ignition configs. As user-data one makes the guest a guest of Ignition: images of the Ignition platforms `kubevirt` and " +
+				"`openstack` read it from a config drive, `kubevirt` (from 2.24) and `proxmoxve` from NoCloud's volume. Other images need the data source " +
+				"`ignition`. As vendor-data nobody reads it."},
 	}
 }

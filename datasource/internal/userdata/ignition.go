@@ -3,8 +3,11 @@ package userdata
 import (
 	"slices"
 
+	"github.com/vmseed/vmseed/datasource"
 	"github.com/vmseed/vmseed/datasource/internal/ignition"
+	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/secret"
 )
 
 // metaDataFields are those that the guest of an Ignition config reads from the meta-data beside it.
@@ -20,6 +23,16 @@ func besideMetaData(m machine.Machine) machine.Machine {
 	m.SSH.AuthorizedKeys = nil
 	m.Network = machine.Network{}
 	return m
+}
+
+// ignitionConfig returns user-data that is one Ignition config.
+func ignitionConfig(m machine.Machine, o datasource.Options) (secret.Text, diag.List) {
+	var l diag.List
+	i := slices.IndexFunc(m.UserData.Layers, ignition.Recognise)
+	l.Notef(CodeIgnition, m.UserData.Layers[i].Origin.Whole, "for other images use the data source ignition",
+		"this is an Ignition config: images of the Ignition platforms kubevirt, openstack and proxmoxve read it from a volume, and cloud-init ignores it")
+	text, problems := ignition.Compose(besideMetaData(m), o)
+	return text, append(l, problems...)
 }
 
 // ExpressesFor lists the fields of a machine that reach its guest through a data source which expresses all of those given

@@ -53,7 +53,7 @@ type composer struct {
 // User returns the machine's user-data.
 func User(m machine.Machine, o datasource.Options) (secret.Text, diag.List) {
 	if ignition.Machine(m) {
-		return ignition.Compose(besideMetaData(m), o)
+		return ignitionConfig(m, o)
 	}
 	c := composer{m: m, o: o}
 	layers := c.layers()
