@@ -21,23 +21,33 @@ import (
 	"github.com/vmseed/vmseed/seed"
 )
 
+func loadOptions() vmseed.LoadOptions {
+	return vmseed.LoadOptions{Options: frontend.Options{FeatureGates: []string{"ExperimentalIgnitionSupport"}}}
+}
+
 func converter() *vmseed.Engine {
 	return &vmseed.Engine{Frontends: frontends.Frontends(), DataSources: datasources.DataSources(), Writers: frontends.Writers()}
 }
 
+// example is a machine of the examples, with the files of objects that its definition refers to.
+type example struct {
+	machine.Machine
+	objects []vmseed.Input
+}
+
 // examples loads every machine of the examples.
-func examples(t *testing.T, e *vmseed.Engine) map[string]machine.Machine {
+func examples(t *testing.T, e *vmseed.Engine) map[string]example {
 	t.Helper()
-	out := map[string]machine.Machine{}
+	out := map[string]example{}
 	load := func(name string, inputs ...vmseed.Input) {
-		machines, l := e.Load(context.Background(), inputs, vmseed.LoadOptions{})
+		machines, l := e.Load(context.Background(), inputs, loadOptions())
 		if l.HasErrors() {
 			t.Fatalf("%s: %v", name, l.Err())
 		}
 		for _, m := range machines {
 			// The pod of Virtlet's documentation has placeholders for keys, which not every form takes.
 			m.SSH.AuthorizedKeys = slices.DeleteFunc(m.SSH.AuthorizedKeys, func(key string) bool { return strings.Contains(key, "AAAA...") })
-			out[name+" "+m.Name] = m
+			out[name+" "+m.Name] = example{m, inputs[1:]}
 		}
 	}
 	read := func(role frontend.Role, path string) vmseed.Input {
@@ -51,6 +61,11 @@ func examples(t *testing.T, e *vmseed.Engine) map[string]machine.Machine {
 	load("virtlet pod", read("", virtlet+"pod.yaml"), read("", virtlet+"objects.yaml"))
 	load("virtlet extended", read("", virtlet+"extended-pod.yaml"), read("", virtlet+"extended-objects.yaml"), read("", virtlet+"extended-keys.yaml"))
 	load("plain", read(frontend.UserData, plain+"user-data"), read(frontend.MetaData, plain+"meta-data"), read(frontend.NetworkConfig, plain+"network-config"))
+	const kubevirt = "examples/kubevirt/"
+	load("kubevirt ignition", read("", kubevirt+"myvm1-mended.yml"))
+	load("kubevirt inline", read("", kubevirt+"testvm-inline.yaml"))
+	load("kubevirt secret", read("", kubevirt+"testvm-secret.yaml"), read("", kubevirt+"my-vm-userdata.yaml"))
+	load("kubevirt extended", read("", kubevirt+"extended-vm.yaml"), read("", kubevirt+"extended-objects.yaml"))
 	for _, pattern := range []string{"examples/native/*.yaml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
@@ -81,7 +96,8 @@ func files(s seed.Seed) map[string]string {
 // what the guest of the original does.
 func TestConvert(t *testing.T) {
 	e := converter()
-	for name, m := range examples(t, e) {
+	for name, x := range examples(t, e) {
+		m := x.Machine
 		original, l := e.Render(m, vmseed.RenderOptions{})
 		if l.HasErrors() {
 			t.Fatal(name, l.Err())
@@ -92,7 +108,11 @@ func TestConvert(t *testing.T) {
 				if l.HasErrors() {
 					t.Fatal(l.Err())
 				}
-				again := reread(t, e, form, m, text)
+				if form == "butane" {
+					fixedPoint(t, e, form, text)
+					return
+				}
+				again := reread(t, e, form, x, text)
 				if again == nil {
 					return
 				}
@@ -151,6 +171,22 @@ func compareMetaData(t *testing.T, want, got map[string]string) {
 	}
 }
 
+// fixedPoint reads a definition in a form and writes it again.
+func fixedPoint(t *testing.T, e *vmseed.Engine, form string, text []byte) {
+	t.Helper()
+	machines, l := e.Load(context.Background(), []vmseed.Input{{File: "converted", Data: text}}, vmseed.LoadOptions{})
+	if l.HasErrors() || len(machines) != 1 {
+		t.Fatalf("%d machines: %v\n%s", len(machines), l.Err(), text)
+	}
+	again, l := e.Convert(machines[0], form, vmseed.RenderOptions{})
+	if l.HasErrors() {
+		t.Fatal(l.Err())
+	}
+	if diff := cmp.Diff(string(text), string(again)); diff != "" {
+		t.Errorf("read and written again it is another one:\n%s", diff)
+	}
+}
+
 func user(files map[string]string) string {
 	for _, path := range []string{":user-data", ":openstack/latest/user_data"} {
 		if text, ok := files[path]; ok {
@@ -161,19 +197,29 @@ func user(files map[string]string) string {
 }
 
 // reread loads and renders what Convert wrote. It returns nil for forms that are written only.
-func reread(t *testing.T, e *vmseed.Engine, form string, m machine.Machine, text []byte) *seed.Seed {
+func reread(t *testing.T, e *vmseed.Engine, form string, x example, text []byte) *seed.Seed {
 	t.Helper()
 	in := vmseed.Input{File: "converted", Data: text}
-	if form == "cloud-init" {
+	switch {
+	case form == "cloud-init":
 		in.Role = frontend.UserData
-	} else if !slices.Contains(vmseed.Names(e.Frontends), form) {
+	case !slices.Contains(vmseed.Names(e.Frontends), form):
 		return nil
 	}
-	machines, l := e.Load(context.Background(), []vmseed.Input{in}, vmseed.LoadOptions{})
+	inputs := []vmseed.Input{in}
+	if form == x.Document.Form {
+		// The definition refers to the same objects as before.
+		inputs = append(inputs, x.objects...)
+	}
+	machines, l := e.Load(context.Background(), inputs, loadOptions())
 	if l.HasErrors() || len(machines) != 1 {
 		t.Fatalf("%d machines: %v\n%s", len(machines), l.Err(), text)
 	}
-	s, l := e.Render(machines[0], vmseed.RenderOptions{DataSource: m.DataSource})
+	source := x.DataSource
+	if form == "cloud-init" {
+		source = "nocloud"
+	}
+	s, l := e.Render(machines[0], vmseed.RenderOptions{DataSource: source})
 	if l.HasErrors() {
 		t.Fatal(l.Err())
 	}

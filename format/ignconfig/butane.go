@@ -19,12 +19,15 @@ import (
 	"github.com/vmseed/vmseed/internal/bounded"
 )
 
-// variants are the released versions of Butane's variants, each with the minor version of specification 3 that it gives.
-var variants = []struct {
+// variant is a dialect of Butane: its versions, and the minor version of specification 3 that each gives.
+type variant struct {
 	name     string
 	versions []string
 	minor    []int
-}{
+}
+
+// variants are the released versions of Butane's variants.
+var variants = []variant{
 	{"fcos", []string{"1.0.0", "1.1.0", "1.2.0", "1.3.0", "1.4.0", "1.5.0", "1.6.0", "1.7.0"}, []int{0, 1, 2, 2, 3, 4, 5, 6}},
 	{"flatcar", []string{"1.0.0", "1.1.0"}, []int{3, 4}},
 	{"openshift", []string{"4.8.0", "4.9.0", "4.10.0", "4.11.0", "4.12.0", "4.13.0", "4.14.0", "4.15.0", "4.16.0", "4.17.0", "4.18.0", "4.19.0", "4.20.0", "4.21.0"},

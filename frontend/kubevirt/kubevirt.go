@@ -18,7 +18,10 @@ import (
 )
 
 // Frontend is the front end for KubeVirt. Its zero value is ready for use.
-type Frontend struct{}
+type Frontend struct {
+	// Sources are those of cloud-init data that the engine has a data source for and KubeVirt does not know.
+	Sources []Source
+}
 
 var _ frontend.Frontend = Frontend{}
 
@@ -26,7 +29,7 @@ var _ frontend.Frontend = Frontend{}
 func (Frontend) Name() string { return "kubevirt" }
 
 // Read turns definitions into machines, one for each document that is not KubeVirt's own configuration.
-func (Frontend) Read(ctx context.Context, src frontend.Source) ([]machine.Machine, diag.List) {
+func (f Frontend) Read(ctx context.Context, src frontend.Source) ([]machine.Machine, diag.List) {
 	var out []machine.Machine
 	var l diag.List
 	gates := gates{ctx: ctx, resolver: src.Resolver, flags: src.Options.FeatureGates}
@@ -43,7 +46,7 @@ func (Frontend) Read(ctx context.Context, src frontend.Source) ([]machine.Machin
 			l.Errorf(CodeNotVM, diag.At(doc.File, 1, 1), "", "a VirtualMachine or VirtualMachineInstance should stand here")
 			continue
 		}
-		r := reader{ctx: ctx, resolver: src.Resolver, options: src.Options, gates: &gates, doc: doc.Tree, m: &machine.Machine{}, places: machine.Places{}}
+		r := reader{sources: f.Sources, ctx: ctx, resolver: src.Resolver, options: src.Options, gates: &gates, doc: doc.Tree, m: &machine.Machine{}, places: machine.Places{}}
 		r.m.Document = machine.Document{Form: "kubevirt", Text: secret.FromBytes(doc.Data)}
 		if r.read() {
 			r.m.Places = r.places
@@ -59,6 +62,7 @@ type reader struct {
 	ctx      context.Context
 	resolver frontend.Resolver
 	options  frontend.Options
+	sources  []Source
 	gates    *gates
 	list     diag.List
 

@@ -160,7 +160,7 @@ func (r *reader) legacyDisk(v tree.Value, path string) {
 	switch {
 	case slices.Contains(legacyImages, text):
 		source.Only(&r.list, "name")
-		d.Source.Image = r.required(source.Get("name"), path+".source.name")
+		d.Source.Image = imageReference(r.required(source.Get("name"), path+".source.name"), "")
 		d.Ephemeral = true
 	case text == "file" || text == "block":
 		field := map[string]string{"file": "file", "block": "dev"}[text]
@@ -219,18 +219,22 @@ func (r *reader) cloudInitField(v tree.Value) {
 				r.noCloudData(e.Value, r.in("cloudInit.noCloudData"), "diskTarget")
 			}
 		default:
-			r.noSource(e, e.Key)
+			if !r.otherSource(e) {
+				r.noSource(e, e.Key)
+			}
 		}
 	}
 }
 
-// noCloudInit refuses spec.cloudInit beside volumes, whose schema has no such field.
+// noCloudInit refuses spec.cloudInit beside volumes, whose schema has no such field, but for sources that the engine brought.
 func (r *reader) noCloudInit(v tree.Value) {
 	if !v.Want(&r.list, tree.Map) {
 		return
 	}
 	for _, e := range v.Entries() {
-		r.noSource(e, e.Key)
+		if !r.otherSource(e) {
+			r.noSource(e, e.Key)
+		}
 	}
 	if len(v.Entries()) == 0 {
 		v.Errorf(&r.list, CodeSource, "add a volume of the kind "+noCloud, "there are no cloud-init data here")
@@ -258,16 +262,21 @@ func (r *reader) legacySeed(v tree.Value, path string) {
 			}
 			continue
 		}
-		r.noSource(e, e.Key)
+		if !r.otherSource(e) {
+			r.noSource(e, e.Key)
+		}
 	}
 	if len(v.Entries()) == 0 {
 		v.Errorf(&r.list, CodeSource, "give it nocloud", "the disk has no cloud-init data")
 	}
 }
 
+// noCloudFields are the members of a source of the first layout.
+var noCloudFields = []string{"userDataBase64", "userDataSecretRef", "secretRef", "metaDataBase64"}
+
 // noCloudData reads user-data, out of the definition or out of a Secret, and meta-data if the author has written it himself.
 func (r *reader) noCloudData(v tree.Value, path string, more ...string) {
-	v.Only(&r.list, append([]string{"userDataBase64", "userDataSecretRef", "secretRef", "metaDataBase64"}, more...)...)
+	v.Only(&r.list, slices.Concat(noCloudFields, more)...)
 	if first, taken := r.places["dataSource"]; taken {
 		r.list.Add(diag.Diagnostic{Code: CodeSecondSeed, Severity: diag.Error, Range: v.Range(), Field: v.Path(),
 			Summary: "the machine has two seeds for its first boot", Remedy: "keep one of the two"}.With(first, "the other one is here"))

@@ -57,7 +57,12 @@ func (Frontend) Write(m machine.Machine) ([]byte, diag.List) {
 			if !isLegacy(instanceSpec(doc)) {
 				return w.renew(doc)
 			}
+			// The first layout names neither interfaces nor buses, which the machine has once it is placed.
 			w.legacy = doc
+			w.m, w.list = machine.Place(m, machine.Facts{})
+			if w.list.HasErrors() {
+				return nil, w.list
+			}
 		}
 	}
 	w.spec()
@@ -173,6 +178,10 @@ func (w *writer) virtualMachine() mapping {
 	domain := append(mapping{entry("devices", w.devices)}, w.domain...)
 	spec := append(mapping{entry("domain", domain)}, w.rest...)
 	spec = with(with(spec, "volumes", w.volumes), "accessCredentials", w.credentials)
+	if w.legacy.Exists() && slices.Contains(instanceKinds, peek(w.legacy.Get("kind"))) {
+		object = append(object, meta...)
+		return mapping{entry("apiVersion", group+"v1"), entry("kind", instanceKinds[0]), entry("metadata", object), entry("spec", spec)}
+	}
 	return mapping{entry("apiVersion", group+"v1"), entry("kind", vmKinds[0]), entry("metadata", object),
 		entry("spec", mapping{entry("runStrategy", w.runStrategy()), entry("template", with(with(mapping{}, "metadata", meta), "spec", spec))})}
 }
@@ -318,7 +327,8 @@ func (w *writer) contents(at string, d machine.Disk) cloudconfig.Entry {
 		if w.m.Document.Form != "kubevirt" {
 			w.warn(at+".source.image", "put the disk into a container image, below /disk", "KubeVirt pulls %s as a container image that holds the disk", s.Image)
 		}
-		return entry("containerDisk", mapping{entry("image", s.Image)})
+		name, inside := splitImage(s.Image)
+		return entry("containerDisk", with(mapping{entry("image", name)}, "path", inside))
 	case s.Path != "":
 		x := mapping{entry("path", s.Path), entry("type", "Disk")}
 		return entry("hostDisk", with(x, "shared", d.Shareable))
@@ -427,7 +437,7 @@ func (w *writer) metaData(kind string) mapping {
 	values := map[string]string{}
 	for i, x := range w.m.MetaData {
 		at := fmt.Sprintf("metaData[%d]", i)
-		docs, problems := tree.Parse(x.Origin.Whole.File, []byte(x.Data.Reveal()), bounded.Limits{})
+		docs, problems := tree.ParseYAML(x.Origin.Whole.File, []byte(x.Data.Reveal()), bounded.Limits{})
 		if problems.HasErrors() || len(docs) != 1 || docs[0].Kind() != tree.Map {
 			w.warn(at, "write it as a mapping", "this meta-data is no mapping, so it is left out")
 			continue
@@ -509,7 +519,7 @@ func (w *writer) network() []mapping {
 		}
 		of := entry("pod", mapping{})
 		binding := "masquerade"
-		if n.Network != "" && n.Network != "pod" {
+		if n.Network != "" && n.Network != "pod" && !w.legacy.Exists() {
 			of, binding = entry("multus", mapping{entry("networkName", n.Network)}), "bridge"
 		} else if pod {
 			at := fmt.Sprintf("network.nics[%d]", i)

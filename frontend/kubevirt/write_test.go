@@ -1,0 +1,160 @@
+package kubevirt
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vmseed/vmseed/format/kubeobject"
+	"github.com/vmseed/vmseed/format/tree"
+	"github.com/vmseed/vmseed/frontend"
+	"github.com/vmseed/vmseed/internal/bounded"
+	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/secret"
+)
+
+// load reads the machines of a text.
+func load(t *testing.T, text string) []machine.Machine {
+	t.Helper()
+	values, l := tree.Parse("vm.yaml", []byte(text), bounded.Limits{})
+	if l.HasErrors() {
+		t.Fatal(l.Err())
+	}
+	objects, rest, l := kubeobject.Read(values)
+	if l.HasErrors() {
+		t.Fatal(l.Err())
+	}
+	manifest, l := kubeobject.NewManifest(objects)
+	if l.HasErrors() {
+		t.Fatal(l.Err())
+	}
+	src := frontend.Source{Resolver: manifest}
+	for _, v := range rest {
+		src.Documents = append(src.Documents, frontend.Document{File: "vm.yaml", Data: []byte(text), Tree: v})
+	}
+	machines, l := Frontend{}.Read(context.Background(), src)
+	if l.HasErrors() {
+		t.Fatal(l.Err())
+	}
+	return machines
+}
+
+// TestRenew writes documents of old versions as v1: what the author wrote stays, comments and fields that vmseed does not
+// know included.
+func TestRenew(t *testing.T) {
+	const other = "apiVersion: kubevirt.io/v1\nkind: VirtualMachineInstance\nmetadata: {name: other}\nspec: {domain: {devices: {}, memory: {guest: 1Gi}}}\n---\n"
+	const old = `# the shop's machine
+apiVersion: kubevirt.io/v1alpha2
+kind: VirtualMachine
+metadata:
+  name: web # its name
+  namespace: shop
+  finalizers: [example.org/keep]
+spec:
+  running: false
+  template:
+    metadata:
+      annotations: {example.org/mode: "0644"}
+    spec:
+      affinity: {nodeAffinity: {}}
+      domain:
+        cpu: {cores: 2}
+        resources: {requests: {memory: 1024M}}
+        devices:
+          disks:
+          - name: rootdisk
+            volumeName: root
+            disk: {bus: virtio}
+          - {name: seed, volumeName: seed, disk: {}}
+      volumes:
+      - name: root
+        registryDisk: {image: "registry.example/fedora:latest"}
+      - name: seed
+        cloudInitNoCloud: {userData: "#cloud-config\n{}\n"}
+`
+	const want = `# the shop's machine
+apiVersion: kubevirt.io/v1
+kind: VirtualMachine
+metadata:
+  name: web # its name
+  namespace: shop
+  finalizers: [example.org/keep]
+spec:
+  runStrategy: Halted
+  template:
+    metadata:
+      annotations: {example.org/mode: "0644"}
+    spec:
+      affinity: {nodeAffinity: {}}
+      domain:
+        cpu: {cores: 2}
+        resources: {requests: {memory: 1024M}}
+        devices:
+          disks:
+            - name: root
+              disk: {bus: virtio}
+            - {name: seed, disk: {}}
+      volumes:
+        - name: root
+          containerDisk: {image: "registry.example/fedora:latest"}
+        - name: seed
+          cloudInitNoCloud: {userData: "#cloud-config\n{}\n"}
+`
+	for _, m := range load(t, other+old) {
+		if m.Name != "web" {
+			continue
+		}
+		got, l := Frontend{}.Write(m)
+		if l.HasErrors() {
+			t.Fatal(l.Err())
+		}
+		if diff := cmp.Diff(want, string(got)); diff != "" {
+			t.Error(diff)
+		}
+		again := load(t, string(got))[0]
+		m.Document, again.Document, m.Places, again.Places = machine.Document{}, machine.Document{}, nil, nil
+		if strings.Contains(cmp.Diff(m.Disks, again.Disks), "Image") || *again.Running || again.Namespace != "shop" {
+			t.Errorf("read again it is another machine: %+v", again)
+		}
+	}
+}
+
+// TestWriteForeign writes what only KubeVirt's limits make special.
+func TestWriteForeign(t *testing.T) {
+	long := "#cloud-config\n# " + strings.Repeat("x", defaultLimit) + "\n"
+	m := machine.Machine{Name: "vm", Namespace: "ns", Identity: machine.Identity{UUID: "3c2a9c1e-5f0b-4d7e-9a51-0f6e2b7d8c41", InstanceID: "mine", Hostname: "vm.example.org"},
+		UserData:   machine.UserData{Layers: []machine.Layer{{Data: secret.New(long)}}},
+		AgentUsers: []machine.AgentUser{{Name: "ada", Password: secret.New("canary"), SSHAuthorizedKeys: []string{"ssh-ed25519 AAAA ada"}}},
+		MetaData:   []machine.Layer{{Data: secret.New("{instance-id: x, local-hostname: host, color: red, list: [1]}")}},
+		Hardware:   machine.Hardware{Memory: 3 << 29, SecureBoot: true, HostDevices: []machine.HostDevice{{Name: "gpu", Kind: "gpu", DeviceName: "example.org/GPU"}, {Name: "nic", Kind: "pci", PCI: "0000:01:00.0"}}},
+		Media:      []machine.Media{{Name: "answers", Kind: "sysprep", Files: []machine.File{{Path: "/unattend.xml", Content: secret.New("<x/>")}}}},
+	}
+	text, l := Frontend{}.Write(m)
+	if l.HasErrors() {
+		t.Fatal(l.Err())
+	}
+	var said strings.Builder
+	for _, d := range l {
+		said.WriteString(d.Summary + "\n")
+	}
+	for _, want := range []string{"the instance id, so it is not mine", `"list" is left out`, `"instance-id" itself`, "no address of a device"} {
+		if !strings.Contains(said.String(), want) {
+			t.Errorf("nothing is said of %q:\n%s", want, said.String())
+		}
+	}
+	if strings.Contains(said.String(), "canary") {
+		t.Error("a secret is said")
+	}
+	again := load(t, string(text))
+	if len(again) != 1 {
+		t.Fatalf("%d machines\n%s", len(again), text)
+	}
+	got := again[0]
+	if got.UserData.Layers[0].Data.Reveal() != long || got.Identity.Hostname != "host" || got.Hardware.Memory != m.Hardware.Memory ||
+		!got.Hardware.SecureBoot || len(got.AgentUsers) != 1 || got.AgentUsers[0].Password.Reveal() != "canary" ||
+		len(got.Media) != 1 || got.Media[0].Label != sysprepLabel || len(got.Hardware.HostDevices) != 1 {
+		t.Errorf("read again it is another machine:\n%s", text)
+	}
+}
