@@ -42,8 +42,14 @@ const limit = 5 * time.Minute
 // guest makes a VM whose user space is the program in testdata/guest.
 func guest(t *testing.T, args string, modules ...string) (*qemu.QEMU, hypervisor.VM) {
 	t.Helper()
-	kernel, initrd := testguest.InitramfsFiles(t, testguest.InitramfsConfig{
-		Init: "github.com/vmseed/vmseed/hypervisor/qemu/testdata/guest", Modules: modules})
+	return guestWith(t, testguest.InitramfsConfig{Modules: modules}, args)
+}
+
+// guestWith makes a VM with modules and files of its own.
+func guestWith(t *testing.T, config testguest.InitramfsConfig, args string) (*qemu.QEMU, hypervisor.VM) {
+	t.Helper()
+	config.Init = "github.com/vmseed/vmseed/hypervisor/qemu/testdata/guest"
+	kernel, initrd := testguest.InitramfsFiles(t, config)
 	root := t.TempDir()
 	q := &qemu.QEMU{Root: root, Supervisor: []string{os.Args[0], "supervise"}}
 	m, list := machine.Place(machine.Machine{Name: "vm",

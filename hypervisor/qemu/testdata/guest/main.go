@@ -58,6 +58,11 @@ func run() error {
 		}
 		go serve(l)
 	}
+	if options["vmseed.agent"] != "" {
+		if err := runAgent(console); err != nil {
+			return err
+		}
+	}
 	if options["vmseed.report"] != "no" {
 		if err := report(result); err != nil {
 			return err
@@ -120,37 +125,33 @@ func answer(console func(string, ...any), done chan<- struct{}) {
 
 // report says how the first boot went, again until the host answers.
 func report(result map[string]any) error {
-	files, _ := filepath.Glob("/sys/class/virtio-ports/*/name")
-	for _, file := range files {
-		name, err := os.ReadFile(file)
-		if err != nil || strings.TrimSpace(string(name)) != "dev.vmseed.report" {
-			continue
+	name, err := portCalled("dev.vmseed.report")
+	if err != nil {
+		return err
+	}
+	port, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	answers := bufio.NewReader(port)
+	for i, stage := range []string{"init-network", "modules-final", "done"} {
+		message := map[string]any{"boot": strings.TrimSpace(string(boot)), "seq": i + 1, "stage": stage}
+		if stage == "done" {
+			message["result"] = result
 		}
-		port, err := os.OpenFile(filepath.Join("/dev", filepath.Base(filepath.Dir(file))), os.O_RDWR, 0)
+		line, err := json.Marshal(message)
 		if err != nil {
 			return err
 		}
-		boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-		answers := bufio.NewReader(port)
-		for i, stage := range []string{"init-network", "modules-final", "done"} {
-			message := map[string]any{"boot": strings.TrimSpace(string(boot)), "seq": i + 1, "stage": stage}
-			if stage == "done" {
-				message["result"] = result
-			}
-			line, err := json.Marshal(message)
-			if err != nil {
-				return err
-			}
-			if _, err := port.Write(append(line, '\n')); err != nil {
-				return err
-			}
-			if got, err := answers.ReadString('\n'); err != nil || got != fmt.Sprintf("ack %d\n", i+1) {
-				return fmt.Errorf("the host answers %q, %v", got, err)
-			}
+		if _, err := port.Write(append(line, '\n')); err != nil {
+			return err
 		}
-		return nil
+		if got, err := answers.ReadString('\n'); err != nil || got != fmt.Sprintf("ack %d\n", i+1) {
+			return fmt.Errorf("the host answers %q, %v", got, err)
+		}
 	}
-	return fmt.Errorf("there is no port for reports")
+	return nil
 }
 
 // serve says a word to everybody who connects.

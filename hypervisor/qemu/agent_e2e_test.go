@@ -1,0 +1,91 @@
+//go:build e2e && linux && amd64
+
+package qemu_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/vmseed/vmseed/internal/supervisor"
+	"github.com/vmseed/vmseed/internal/testguest"
+	"github.com/vmseed/vmseed/machine"
+)
+
+// libraries are the lines of ldd.
+var libraries = regexp.MustCompile(`(?m)^\s*(?:\S+ => )?(/\S+) \(0x`)
+
+// agentFiles are the real guest agent and the libraries that it needs, for a guest that has nothing else.
+func agentFiles(t *testing.T) map[string][]byte {
+	t.Helper()
+	program := "/usr/sbin/qemu-ga"
+	if found, err := exec.LookPath("qemu-ga"); err == nil {
+		program = found
+	}
+	if _, err := os.Stat(program); err != nil {
+		t.Skip("SKIP-MISSING: qemu-ga is not installed (Debian package qemu-guest-agent)")
+	}
+	needed, err := exec.Command("ldd", program).Output()
+	if err != nil {
+		t.Fatalf("ldd: %v", err)
+	}
+	out := map[string][]byte{}
+	add := func(name, file string) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out["agent/"+name] = data
+	}
+	add("qemu-ga", program)
+	for _, m := range libraries.FindAllStringSubmatch(string(needed), -1) {
+		name := filepath.Base(m[1])
+		if strings.HasPrefix(name, "ld-linux") {
+			name = "ld.so"
+		}
+		add(name, m[1])
+	}
+	return out
+}
+
+// The guest's own agent sets keys for a user that the guest makes only after the agent came up, on a port that nobody in
+// the guest had open when the credentials were handed over.
+func TestGuestAgent(t *testing.T) {
+	q, vm := guestWith(t, testguest.InitramfsConfig{Files: agentFiles(t)}, "vmseed.agent=1 vmseed.stay=1")
+	vm.Machine.AgentUsers = []machine.AgentUser{{Name: "core", SSHAuthorizedKeys: []string{"ssh-ed25519 AAAA one", "ssh-ed25519 BBBB two"}}}
+	c := start(t, q, vm)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	waited := false
+	if err := c.WaitCredentials(ctx, func(e supervisor.Event) {
+		waited = waited || e.Condition != nil && strings.Contains(e.Condition.Message, `user "core"`)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if !waited {
+		t.Error("the user was there from the beginning, so nothing shows that its making is awaited")
+	}
+	said := fmt.Sprintf("guest: keys %q", "ssh-ed25519 AAAA one\nssh-ed25519 BBBB two")
+	for ctx.Err() == nil {
+		text, err := os.ReadFile(filepath.Join(c.Dir, supervisor.SerialLog))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), said) {
+			return
+		}
+		console, err := c.Console(ctx) // each tick of the guest is a reason to look again
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = bufio.NewReader(console).ReadString('\n')
+		console.Close()
+	}
+	t.Error("the guest's user has no keys")
+}
