@@ -75,7 +75,7 @@ func (r *reader) fromTemplate(item tree.Value, name string, d *machine.Disk) {
 		d.Source.Image = url.Str(&r.list)
 		r.at(url.Range(), "disks[%d].source", len(r.m.Disks))
 	case registry.Exists():
-		d.Source.Image = strings.TrimPrefix(registry.Str(&r.list), "docker://")
+		d.Source.Image = imageReference(strings.TrimPrefix(registry.Str(&r.list), imageScheme), "")
 		r.at(registry.Range(), "disks[%d].source", len(r.m.Disks))
 	case source.Get("blank").Exists():
 		d.Source.Blank = true

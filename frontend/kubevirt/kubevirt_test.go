@@ -135,7 +135,7 @@ func TestVersions(t *testing.T) {
 		m, _ := one(t, frontend.Options{}, frontendtest.File{Name: "vm.yaml", Text: "apiVersion: " + head + "\nmetadata: {name: a}\nspec:\n" +
 			"  domain: {resources: {requests: {memory: 1Gi}}, devices: {disks: [{" + volume + ", disk: {bus: virtio}}]}}\n" +
 			"  volumes: [{name: disk, registryDisk: {image: x}}]\n"})
-		if len(m.Disks) != 1 || m.Disks[0].Source.Image != "x" || m.Disks[0].Bus != "virtio" || !m.Disks[0].Root || m.Hardware.Memory != 1<<30 {
+		if len(m.Disks) != 1 || m.Disks[0].Source.Image != "docker://x" || m.Disks[0].Bus != "virtio" || !m.Disks[0].Root || m.Hardware.Memory != 1<<30 {
 			t.Errorf("%s: got %+v", head, m.Disks)
 		}
 	}
@@ -206,5 +206,52 @@ func TestDefaults(t *testing.T) {
 	m, _ = one(t, frontend.Options{}, instance("  architecture: arm64\n  domain: {memory: {guest: 1Gi}, devices: {autoattachPodInterface: false}}\n  volumes: [{name: a, containerDisk: {image: x}}]\n"))
 	if m.Disks[0].Bus != "virtio" || len(m.Network.NICs) != 0 {
 		t.Errorf("got %+v", m)
+	}
+}
+
+// TestImages holds what images are called, so that no name of a container image is taken for a file or one of the short
+// names that vmseed knows, and that KubeVirt gets its own name back.
+func TestImages(t *testing.T) {
+	for volume, want := range map[string]string{
+		"containerDisk: {image: quay.io/containerdisks/fedora:43}":       "quay.io/containerdisks/fedora:43",
+		"containerDisk: {image: kubevirt/cirros}":                        "kubevirt/cirros",
+		"containerDisk: {image: \"debian:13\"}":                          "docker://debian:13",
+		"containerDisk: {image: example.org/a.qcow2}":                    "docker://example.org/a.qcow2",
+		"containerDisk: {image: example.org/a, path: /images/b.img}":     "example.org/a#path=/images/b.img",
+		"dataVolume: {name: web}":                                        "https://example.org/web.qcow2",
+		"dataVolume: {name: pulled}":                                     "quay.io/containerdisks/debian:13",
+		"registryDisk: {image: kubevirt/cirros-registry-disk-demo:v0.1}": "kubevirt/cirros-registry-disk-demo:v0.1",
+		"dataVolume: {name: empty}":                                      "blank",
+		"dataVolume: {name: copied}":                                     "claim copied",
+		"dataVolume: {name: elsewhere}":                                  "claim elsewhere",
+		"ephemeral: {persistentVolumeClaim: {claimName: golden}}":        "claim golden",
+		"hostDisk: {path: /images/a.img, type: Disk}":                    "/images/a.img",
+		"persistentVolumeClaim: {claimName: root}":                       "claim root",
+	} {
+		m, _ := one(t, frontend.Options{}, frontendtest.File{Name: "vm.yaml", Text: `apiVersion: kubevirt.io/v1
+kind: VirtualMachine
+metadata: {name: a}
+spec:
+  runStrategy: Always
+  dataVolumeTemplates:
+  - {metadata: {name: web}, spec: {source: {http: {url: "https://example.org/web.qcow2"}}, pvc: {resources: {requests: {storage: 5Gi}}}}}
+  - {metadata: {name: pulled}, spec: {source: {registry: {url: "docker://quay.io/containerdisks/debian:13"}}}}
+  - {metadata: {name: empty}, spec: {source: {blank: {}}, storage: {resources: {requests: {storage: 5Gi}}}}}
+  - {metadata: {name: copied}, spec: {source: {pvc: {name: x, namespace: y}}}}
+  template:
+    spec:
+      domain: {memory: {guest: 1Gi}, devices: {}}
+      volumes: [{name: v, ` + volume + "}]\n"})
+		s := m.Disks[0].Source
+		got := s.Image + s.Path
+		if s.Claim != "" {
+			got += "claim " + s.Claim
+		}
+		if s.Blank {
+			got += "blank"
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", volume, got, want)
+		}
 	}
 }

@@ -2,7 +2,9 @@ package kubevirt
 
 import (
 	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/kubeobject"
@@ -246,18 +248,28 @@ func (r *reader) required(v tree.Value, path string) string {
 
 func (r *reader) containerDisk(v volume, d *machine.Disk) {
 	v.src.Only(&r.list, "image", "path", "imagePullSecret", "imagePullPolicy")
-	d.Source.Image = r.required(v.src.Get("image"), v.path+"."+v.kind+".image")
+	inside := v.src.Get("path")
+	d.Source.Image = imageReference(r.required(v.src.Get("image"), v.path+"."+v.kind+".image"), r.imagePath(inside, v.path+"."+v.kind))
 	d.Ephemeral = true
-	if path := v.src.Get("path"); path.Exists() {
-		path.Warnf(&r.list, CodeNoEffect, "put the image into the directory /disk", "vmseed takes the one file below /disk")
-		path.Consume()
-	}
 	for _, field := range []string{"imagePullSecret", "imagePullPolicy"} {
 		if x := v.src.Get(field); x.Exists() {
 			r.note(x, CodeNoGuest, "%s concerns the cluster: vmseed pulls with the credentials of its user", field)
 			x.Consume()
 		}
 	}
+}
+
+// imagePath reads the path of a disk in its container image.
+func (r *reader) imagePath(v tree.Value, field string) string {
+	text := v.Str(&r.list)
+	switch {
+	case text == "":
+	case text == "/":
+		r.refuse(v, CodeVolume, "", "%s must not point to root", field)
+	case path.Join("/", text) != strings.TrimSuffix(text, "/"):
+		r.refuse(v, CodeVolume, "", "%s must be an absolute path to a file without relative components", field)
+	}
+	return text
 }
 
 func (r *reader) claimVolume(v volume, d *machine.Disk) {
