@@ -108,7 +108,7 @@ func (a *app) follow(ctx context.Context, c *supervisor.Client, p *progress, f *
 		failed = a.verdict(p, last, failOn)
 	}
 	if err == nil && failed == nil && f.wait {
-		err = awaitCredentials(ctx, c, p)
+		err = awaitCredentials(ctx, c, p, agentPatience)
 	}
 	if f.options.Detach {
 		if err != nil {
@@ -148,12 +148,13 @@ func awaitFirstBoot(ctx context.Context, c *supervisor.Client, p *progress, time
 // agentPatience is how long after the first boot the guest agent may take to set the credentials that it was handed.
 const agentPatience = 2 * time.Minute
 
-// awaitCredentials waits until the guest agent has set the machine's credentials, if it has any.
-func awaitCredentials(ctx context.Context, c *supervisor.Client, p *progress) error {
+// awaitCredentials waits until the guest agent has set the machine's credentials, if it has any, and no longer than
+// patience.
+func awaitCredentials(ctx context.Context, c *supervisor.Client, p *progress, patience time.Duration) error {
 	if s, err := c.State(ctx); err != nil || s.Credentials == nil || s.Credentials.Status {
 		return hostTrouble(err)
 	}
-	limited, cancel := context.WithTimeout(ctx, agentPatience)
+	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err := c.WaitCredentials(limited, p.event)
 	switch {
@@ -166,7 +167,7 @@ func awaitCredentials(ctx context.Context, c *supervisor.Client, p *progress) er
 		if s, err := c.State(ctx); err == nil && s.Credentials != nil {
 			why = ": " + s.Credentials.Message
 		}
-		return &exitError{exitGuest, fmt.Errorf("the credentials were not set within %s of the first boot%s", agentPatience, why)}
+		return &exitError{exitGuest, fmt.Errorf("the credentials were not set within %s of the first boot%s", patience, why)}
 	case errors.Is(err, supervisor.ErrEnded):
 		return &exitError{exitGuest, err}
 	}

@@ -352,7 +352,7 @@ func (a *app) waitFor() *cobra.Command {
 		if err := a.verdict(p, last, threshold); err != nil {
 			return err
 		}
-		return awaitCredentials(ctx, c, p)
+		return awaitCredentials(ctx, c, p, agentPatience)
 	})
 	cmd.Flags().DurationVar(&timeout, "timeout", 15*time.Minute, "how long to wait")
 	cmd.Flags().StringVar(&failOn, "fail-on", "warning", "what makes a first boot a failure: error, warning or deprecated")

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/hypervisor"
+	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/secret"
+	"github.com/vmseed/vmseed/seed"
+)
+
+// attached has the seed of a machine attached, and returns what is attached beside kernel arguments.
+func attached(t *testing.T, f *runFlags, m machine.Machine) (vm hypervisor.VM, parts []seed.Attachment, l diag.List, err error) {
+	t.Helper()
+	a := &app{Streams: Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, engine: newEngine()}
+	m, l = a.engine.Place(m, machine.Facts{})
+	vm = hypervisor.VM{Machine: m}
+	err = a.attachSeed(t.Context(), f, m, &vm, &l, t.TempDir())
+	for _, x := range vm.Attachments {
+		if x.Kind != seed.KernelArg {
+			parts = append(parts, x)
+		}
+	}
+	return vm, parts, l, err
+}
+
+// TestWays: every part of a seed goes a way, by the architecture and the platform or by the flag.
+func TestWays(t *testing.T) {
+	cloud := machine.Machine{Name: "vm"}
+	config := machine.Machine{Name: "vm", DataSource: "ignition"}
+	both := machine.Machine{Name: "vm", Ignition: []machine.Layer{{Data: secret.New(`{"ignition": {"version": "3.0.0"}}`)}}}
+	on := func(m machine.Machine, arch, platform string) machine.Machine {
+		m.Hardware.Arch, m.Guest.IgnitionPlatform = arch, platform
+		return m
+	}
+	for _, tt := range []struct {
+		name, flag string
+		m          machine.Machine
+		want       string
+		code       diag.Code
+		err        string
+	}{
+		{name: "cloud-init", m: cloud, want: "cidata by iso"},
+		{name: "cloud-init, vfat", flag: "vfat", m: cloud, want: "cidata by vfat"},
+		{name: "cloud-init by fw_cfg", flag: "fw_cfg", m: cloud, err: "labelled cidata"},
+		{name: "amd64", m: on(config, "amd64", ""), want: "opt/com.coreos/config by fw_cfg"},
+		{name: "flatcar", m: on(config, "arm64", "flatcar"), want: "opt/org.flatcar-linux/config by fw_cfg"},
+		{name: "s390x", m: on(config, "s390x", ""), want: "Ignition config by virtio-blk"},
+		{name: "virtio-blk on amd64", flag: "virtio-blk", m: on(config, "amd64", ""), want: "Ignition config by virtio-blk", code: CodeNotRead},
+		{name: "openstack", m: on(config, "amd64", "openstack"), want: "config-2 by iso"},
+		{name: "kubevirt, vfat", flag: "vfat", m: on(config, "amd64", "kubevirt"), want: "config-2 by vfat"},
+		{name: "proxmoxve", m: on(config, "amd64", "proxmoxve"), want: "cidata by iso"},
+		{name: "iso of a config", flag: "iso", m: on(config, "amd64", ""), err: "has no volume"},
+		{name: "both", m: on(both, "amd64", ""), want: "cidata by iso, opt/com.coreos/config by fw_cfg"},
+		{name: "both, vfat", flag: "vfat", m: on(both, "amd64", ""), want: "cidata by vfat, opt/com.coreos/config by fw_cfg"},
+		{name: "both on s390x", m: on(both, "s390x", ""), want: "cidata by iso, Ignition config by virtio-blk"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := &runFlags{delivery: tt.flag}
+			vm, _, l, err := attached(t, f, tt.m)
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) || statusOf(err) != exitUsage {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if err != nil || l.HasErrors() {
+				t.Fatal(err, l)
+			}
+			if _, got, _ := strings.Cut(describeSeed(f, tt.m, vm.Attachments), ": "); got != tt.want {
+				t.Errorf("%s, want %s", got, tt.want)
+			}
+			if warned := slices.ContainsFunc(l, func(d diag.Diagnostic) bool { return d.Code == CodeNotRead }); warned != (tt.code == CodeNotRead) {
+				t.Errorf("diagnostics %v", l)
+			}
+		})
+	}
+}
+
+// TestReporterFits: the guest of Ignition gets the reporter that it can run, and that of cloud-init the other.
+func TestReporterFits(t *testing.T) {
+	for _, tt := range []struct {
+		m            machine.Machine
+		want, absent string
+	}{
+		{machine.Machine{Name: "vm"}, "#cloud-boothook", `"ignition"`},
+		{machine.Machine{Name: "vm", DataSource: "ignition", Hardware: machine.Hardware{Arch: "amd64"}}, `"ignition"`, "#cloud-boothook"},
+	} {
+		_, parts, l, err := attached(t, &runFlags{}, tt.m)
+		if err != nil || l.HasErrors() || len(parts) != 1 {
+			t.Fatal(parts, err, l)
+		}
+		data, err := os.ReadFile(parts[0].Path)
+		if err == nil && (!strings.Contains(string(data), tt.want) || strings.Contains(string(data), tt.absent)) {
+			t.Errorf("%s: the seed has %q: %t", tt.m.DataSource, tt.want, strings.Contains(string(data), tt.want))
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestPreparedConfig: a config that was prepared reaches the guest as it is, by the way of its platform, and nothing of
+// the machine that it is started as does.
+func TestPreparedConfig(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.ign")
+	const text = `{"ignition": {"version": "3.1.0"},   "storage": {}}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := machine.Machine{Name: "vm", Hardware: machine.Hardware{Arch: "amd64"}, Users: []machine.User{{Name: "canary"}},
+		Identity: machine.Identity{Hostname: "canary"}}
+	vm, parts, l, err := attached(t, &runFlags{seed: file}, m)
+	if err != nil || l.HasErrors() || len(parts) != 1 || parts[0].Name != seed.IgnitionItem {
+		t.Fatalf("%+v, %v, %v", parts, err, l)
+	}
+	if data, err := os.ReadFile(parts[0].Path); err != nil || string(data) != text {
+		t.Errorf("the guest gets %q, %v", data, err)
+	}
+	if len(vm.Attachments) == 1 {
+		t.Error("a kernel that is started directly would not run Ignition")
+	}
+	f := &runFlags{seed: file}
+	f.ignitionPlatform = "openstack"
+	if _, parts, l, err = attached(t, f, m); err != nil || l.HasErrors() || len(parts) != 1 || parts[0].Label != "config-2" {
+		t.Fatalf("%+v, %v, %v", parts, err, l)
+	}
+	if data, err := os.ReadFile(parts[0].Path); err != nil || !strings.Contains(string(data), text) || strings.Contains(string(data), "canary") {
+		t.Errorf("the volume does not hold the config alone, %v", err)
+	}
+}
