@@ -10,6 +10,7 @@ import (
 	config "github.com/vmseed/vmseed/datasource/internal/ignition"
 	"github.com/vmseed/vmseed/datasource/internal/metadata"
 	"github.com/vmseed/vmseed/datasource/internal/network"
+	"github.com/vmseed/vmseed/datasource/internal/translate"
 	"github.com/vmseed/vmseed/datasource/internal/userdata"
 	"github.com/vmseed/vmseed/datasource/nocloud"
 	"github.com/vmseed/vmseed/diag"
@@ -32,5 +33,5 @@ func DataSources() []datasource.DataSource {
 func Codes() []diag.Explanation {
 	return slices.Concat(cloudconfig.Codes(), lint.Codes(), netconfig.Codes(), mimepart.Codes(),
 		userdata.Codes(), metadata.Codes(), network.Codes(), configdrive.Codes(),
-		config.Codes(), ignition.Codes())
+		config.Codes(), ignition.Codes(), translate.Codes())
 }

@@ -96,19 +96,19 @@ func (r *reader) content(v value, encoding string) (string, bool) {
 		return "", true
 	}
 	var data string
-	if v.kind() == cloudconfig.Binary {
+	switch v.kind() {
+	case cloudconfig.Binary:
 		raw, err := decodeBase64(v.node.Value)
 		if err != nil {
 			r.say(CodeValue, diag.Warning, v, "encode it again", "the content is no base64, so the file is left out")
 			return "", false
 		}
 		data = string(raw)
-	} else {
-		text, ok := r.text(v)
-		if !ok {
-			return "", false
-		}
-		data = text
+	case cloudconfig.String:
+		data = v.node.Value
+	default: // cloud-init fails on a number, with all files behind it
+		r.say(CodeValue, diag.Warning, v, "put the content into quotes", "the content is no text, so the file is left out")
+		return "", false
 	}
 	word := strings.ToLower(strings.TrimSpace(encoding))
 	packed := strings.HasPrefix(word, "gz")

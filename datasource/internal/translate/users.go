@@ -46,8 +46,7 @@ func (r *reader) accounts(get func(string) (value, bool)) {
 // groups reads a text with commas, a mapping of groups to members, or a list of both.
 func (r *reader) groups(v value) {
 	add := func(name string, members []string) {
-		slices.Sort(members)
-		g := machine.Group{Name: strings.TrimSpace(name), Members: slices.Compact(members)}
+		g := machine.Group{Name: strings.TrimSpace(name), Members: unique(members)}
 		if g.Name == "" {
 			return
 		}
