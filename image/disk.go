@@ -216,7 +216,7 @@ type spending struct {
 func (s *spending) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	if *s.left -= int64(n); *s.left < 0 {
-		return 0, badImage(fmt.Sprintf("the layers of the container image are larger than %d bytes", s.limit), "allow more with --max-size, if they are meant to be so large")
+		return 0, badImage(fmt.Sprintf("the layers of the container image are larger than %d bytes", s.limit), "allow more with vmseed image pull --max-size, if they are meant to be so large")
 	}
 	return n, err
 }

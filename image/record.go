@@ -50,7 +50,7 @@ type pointer struct {
 
 // The directories of a store.
 const (
-	imagesDir   = "images"
+	imagesDir   = "blobs"
 	pointersDir = "references"
 	usersDir    = "users"
 )
@@ -62,6 +62,16 @@ const (
 )
 
 func (s *Store) image(hash string) string { return filepath.Join(s.Dir, imagesDir, hash) }
+
+// absolute makes the path of a reference independent of the directory that this process runs in.
+func (r Reference) absolute() (Reference, error) {
+	if r.Path == "" {
+		return r, nil
+	}
+	path, err := filepath.Abs(r.Path)
+	r.Path = path
+	return r, err
+}
 
 // key names the files of a reference. Whatever decides on the contents goes into it.
 func (r Reference) key(arch string) string {

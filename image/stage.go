@@ -94,7 +94,7 @@ func (s *stage) flush(p []byte) error {
 }
 
 func tooLarge(limit int64) error {
-	return badImage(fmt.Sprintf("the image is larger than %d bytes", limit), "allow more with --max-size, if it is meant to be so large")
+	return badImage(fmt.Sprintf("the image is larger than %d bytes", limit), "allow more with vmseed image pull --max-size, if it is meant to be so large")
 }
 
 // commit makes the image durable below its hash, and returns what is to be remembered of it.

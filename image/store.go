@@ -3,10 +3,10 @@
 //
 // A store is a directory that several processes may use at a time:
 //
-//	images/HASH        the image, named for its SHA-256, never written to again
-//	images/HASH.json   what is known of it; HASH.lock is held by those that use it
+//	blobs/HASH           the image, named for its SHA-256, never written to again
+//	blobs/HASH.json      what is known of it; HASH.lock is held by those that use it
 //	references/KEY.json  which image a reference led to; KEY.lock is held while it is fetched
-//	users/KEY.json     the directories of VMs whose disks may be overlays on images
+//	users/KEY.json       the directories of VMs whose disks may be overlays on images
 //
 // An image gets its name when it is complete and on the disk. It is handed out only if it is as it was then.
 package image
@@ -106,6 +106,10 @@ func (i *Image) Close() error {
 
 // Resolve finds the image that a reference means, fetching it if the policy says so. Its errors are of the type *Error.
 func (s *Store) Resolve(ctx context.Context, ref Reference, o Options) (*Image, error) {
+	ref, err := ref.absolute()
+	if err != nil {
+		return nil, about(ref, err)
+	}
 	i, err := s.resolve(ctx, ref, o)
 	return i, about(ref, err)
 }
@@ -118,6 +122,10 @@ func (s *Store) Pull(ctx context.Context, ref Reference, o Options) (*Image, err
 
 // Lookup finds the image that a reference means in the store, without asking anybody. Without one, the image is nil.
 func (s *Store) Lookup(ref Reference, arch string) (*Image, error) {
+	ref, err := ref.absolute()
+	if err != nil {
+		return nil, about(ref, err)
+	}
 	if ref.Kind == File {
 		i, err := localFile(ref)
 		return i, about(ref, err)
@@ -147,8 +155,7 @@ func localFile(ref Reference) (*Image, error) {
 	if info.IsDir() {
 		return nil, &Error{Fault: BadReference, What: "is a directory", Remedy: "name an image in it, or oci:DIRECTORY"}
 	}
-	abs, err := filepath.Abs(ref.Path)
-	return &Image{Reference: ref.String(), Path: abs}, err
+	return &Image{Reference: ref.String(), Path: ref.Path}, nil
 }
 
 func (s *Store) resolve(ctx context.Context, ref Reference, o Options) (*Image, error) {
