@@ -55,9 +55,12 @@ func TestHowTo(t *testing.T) {
 	}
 }
 
-// follow runs a command. It must print what the page says: on its standard output, or on standard error if it fails.
+// follow runs a command. It must print what the page says: on its standard output, or on standard error if it fails without
+// any. What
+// stands behind a > is the file that takes the standard output instead.
 func follow(t *testing.T, dir, line, want string) {
 	t.Helper()
+	line, file, redirected := strings.Cut(line, " >")
 	args := strings.Fields(line)
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = dir
@@ -65,8 +68,13 @@ func follow(t *testing.T, dir, line, want string) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	got := &stdout
-	if err := cmd.Run(); err != nil {
+	if err := cmd.Run(); err != nil && stdout.Len() == 0 {
 		got = &stderr
+	} else if redirected {
+		if err := os.WriteFile(filepath.Join(dir, strings.TrimSpace(file)), stdout.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got = new(bytes.Buffer)
 	}
 	var pattern strings.Builder
 	pattern.WriteString(`(?s)\A`)

@@ -254,7 +254,12 @@ func (w *writer) machine() {
 		w.warn("hardware.memory", "state the memory", "KubeVirt starts no machine without its memory; 1Gi is written")
 		w.domain = append(w.domain, entry("memory", mapping{entry("guest", "1Gi")}))
 	}
-	w.domain = with(w.domain, "machine", with(mapping{}, "type", h.MachineType))
+	kind := h.MachineType
+	if kind == "pc" && m.Document.Form != "kubevirt" {
+		w.warn("hardware.machineType", "find disks and NICs by serial number and MAC", "KubeVirt starts machines of the type q35 unless its administrator allows pc, so pc is left out")
+		kind = ""
+	}
+	w.domain = with(w.domain, "machine", with(mapping{}, "type", kind))
 	firmware := with(with(mapping{}, "uuid", m.Identity.UUID), "serial", m.Identity.Serial)
 	switch {
 	case h.Firmware == "uefi" || h.SecureBoot:
