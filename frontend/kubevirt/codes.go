@@ -164,8 +164,8 @@ func seedCodes() []diag.Explanation {
 			Text: "The annotation belongs to the instance: `spec.template.metadata.annotations` of a VirtualMachine. KubeVirt hands its text on " +
 				"only if it contains the word `ignition`, which every config does."},
 		{Code: CodeInstanceType, Title: "instance type",
-			Text: "An instance type is an object of the cluster that decides CPUs and memory. vmseed shows its name to the guest as KubeVirt does, " +
-				"and does not know the rest."},
+			Text: "An instance type is an object that decides how many CPUs and how much memory a machine has; the machine itself may not say so then. Give the " +
+				"`VirtualMachineInstancetype` or `VirtualMachineClusterInstancetype` as a file too. Its name is shown to the guest, as KubeVirt does."},
 	}
 }
 

@@ -71,9 +71,10 @@ func compare(t *testing.T, name, got string) {
 // TestGolden reads the documents that use everything.
 func TestGolden(t *testing.T) {
 	for name, files := range map[string]string{
-		"vm":  "vm.yaml objects.yaml",
-		"vmi": "vmi.yaml objects.yaml",
-		"old": "old.yaml kubevirt.yaml",
+		"vm":    "vm.yaml objects.yaml",
+		"vmi":   "vmi.yaml objects.yaml",
+		"old":   "old.yaml kubevirt.yaml",
+		"typed": "typed.yaml types.yaml volume.yaml",
 	} {
 		t.Run(name, func(t *testing.T) {
 			machines, l := load(frontend.Options{}, fixtures(t, suite, files)...)

@@ -58,6 +58,14 @@ func (r *reader) memory(domain tree.Value) {
 	r.sort(v, memoryFields)
 	guest, request, limit := v.Get("guest"), domain.At("resources", "requests", "memory"), domain.At("resources", "limits", "memory")
 	sources := []tree.Value{guest, request, limit}
+	if given := r.typeSpec.At("memory", "guest"); given.Exists() {
+		r.conflict(sources...)
+		r.hugepages(v.Get("hugepages"), tree.Value{}, 0)
+		if q, ok := r.quantity(given); ok {
+			r.setMemory(given, machine.Bytes(q.Times(1)))
+		}
+		return
+	}
 	amounts := make([]machine.Bytes, len(sources))
 	chosen := -1
 	for i, s := range sources {
@@ -139,13 +147,31 @@ func (r *reader) cpu(domain tree.Value) {
 	h, v := &r.m.Hardware, domain.Get("cpu")
 	v.Want(&r.list, tree.Map)
 	r.sort(v, cpuFields)
+	r.topology(domain, v)
+	h.CPUModel = v.Get("model").Str(&r.list)
+	r.at(v.Get("model").Range(), "hardware.cpuModel")
+	r.cpuFeatures(v.Get("features"))
+}
+
+// topology reads how many CPUs there are: those of the instance type, those of the topology, or those asked of the cluster.
+func (r *reader) topology(domain, v tree.Value) {
+	h := &r.m.Hardware
+	limit, request := domain.At("resources", "limits", "cpu"), domain.At("resources", "requests", "cpu")
+	if given := r.typeSpec.At("cpu", "guest"); given.Exists() {
+		r.conflict(v.Get("cores"), v.Get("sockets"), v.Get("threads"), limit, request)
+		h.Sockets, h.Cores, h.Threads = int(given.Int(&r.list, 1, maxCPUs)), 1, 1
+		h.CPUs = h.Sockets
+		for _, field := range []string{"sockets", "cores", "threads", "cpus"} {
+			r.at(given.Range(), "hardware.%s", field)
+		}
+		return
+	}
 	count := func(field string) int {
 		n := int(v.Get(field).Int(&r.list, 0, maxCPUs))
 		r.at(v.Get(field).Range(), "hardware.%s", field)
 		return n
 	}
 	h.Cores, h.Sockets, h.Threads = count("cores"), count("sockets"), count("threads")
-	limit, request := domain.At("resources", "limits", "cpu"), domain.At("resources", "requests", "cpu")
 	stated := h.Cores+h.Sockets+h.Threads > 0
 	for _, s := range []tree.Value{limit, request} {
 		q, ok := r.quantity(s)
@@ -175,9 +201,6 @@ func (r *reader) cpu(domain tree.Value) {
 			}
 		}
 	}
-	h.CPUModel = v.Get("model").Str(&r.list)
-	r.at(v.Get("model").Range(), "hardware.cpuModel")
-	r.cpuFeatures(v.Get("features"))
 }
 
 var policies = []string{"", "force", "require", "optional", "disable", "forbid"}

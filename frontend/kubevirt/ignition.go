@@ -32,7 +32,7 @@ func (r *reader) ignition() {
 		return
 	}
 	prefix := strings.TrimSuffix(r.prefix, "spec") + "metadata"
-	if on, why := r.gates.on(ignitionGate, &r.list); !on {
+	if on, why := r.inventory.gates.on(ignitionGate, &r.list); !on {
 		r.list.Add(diag.Diagnostic{Code: CodeGate, Severity: diag.Error, Range: v.Range(),
 			Summary: fmt.Sprintf("%s feature gate is not enabled in kubevirt-config, invalid entry %s.annotations.%s", ignitionGate, prefix, ignitionAnnotation),
 			Remedy:  why.remedy, Related: why.related})

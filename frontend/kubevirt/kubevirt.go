@@ -6,6 +6,7 @@ package kubevirt
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/vmseed/vmseed/diag"
@@ -28,25 +29,19 @@ var _ frontend.Frontend = Frontend{}
 // Name returns kubevirt.
 func (Frontend) Name() string { return "kubevirt" }
 
-// Read turns definitions into machines, one for each document that is not KubeVirt's own configuration.
+// Read turns definitions into machines, one for each VirtualMachine and VirtualMachineInstance. Other documents of
+// KubeVirt are read for what they say about them: feature gates, instance types, volumes.
 func (f Frontend) Read(ctx context.Context, src frontend.Source) ([]machine.Machine, diag.List) {
 	var out []machine.Machine
 	var l diag.List
-	gates := gates{ctx: ctx, resolver: src.Resolver, flags: src.Options.FeatureGates}
-	for _, doc := range src.Documents {
-		if isConfig(doc.Tree) {
-			gates.configuration(doc.Tree, &l)
-		}
-	}
-	for _, doc := range src.Documents {
-		if isConfig(doc.Tree) {
-			continue
-		}
+	inventory := inventory{gates: gates{ctx: ctx, resolver: src.Resolver, flags: src.Options.FeatureGates}}
+	definitions := slices.DeleteFunc(slices.Clone(src.Documents), func(doc frontend.Document) bool { return inventory.take(doc.Tree, &l) })
+	for _, doc := range definitions {
 		if !doc.Tree.Exists() {
 			l.Errorf(CodeNotVM, diag.At(doc.File, 1, 1), "", "a VirtualMachine or VirtualMachineInstance should stand here")
 			continue
 		}
-		r := reader{sources: f.Sources, ctx: ctx, resolver: src.Resolver, options: src.Options, gates: &gates, doc: doc.Tree, m: &machine.Machine{}, places: machine.Places{}}
+		r := reader{sources: f.Sources, ctx: ctx, resolver: src.Resolver, options: src.Options, inventory: &inventory, doc: doc.Tree, m: &machine.Machine{}, places: machine.Places{}}
 		r.m.Document = machine.Document{Form: "kubevirt", Text: secret.FromBytes(doc.Data)}
 		if r.read() {
 			r.m.Places = r.places
@@ -54,6 +49,7 @@ func (f Frontend) Read(ctx context.Context, src frontend.Source) ([]machine.Mach
 		}
 		l = append(l, r.list...)
 	}
+	inventory.leftOver(&l)
 	return out, append(l, sharedIDs(out)...)
 }
 
@@ -63,8 +59,9 @@ type reader struct {
 	resolver frontend.Resolver
 	options  frontend.Options
 	sources  []Source
-	gates    *gates
 	list     diag.List
+
+	inventory *inventory
 
 	// doc is the whole object, meta and spec are the metadata and spec of the instance: for a VirtualMachine those of
 	// its template.
@@ -86,6 +83,8 @@ type reader struct {
 	volumes   []volume
 	disks     []disk
 	templates map[string]tree.Value
+	// typeSpec is the spec of the machine's instance type, absent when there is none.
+	typeSpec tree.Value
 	// bootOrders are the places of the boot orders that are taken.
 	bootOrders map[int64]tree.Value
 	// seed is the first cloud-init volume; its kind is empty when there is none.
@@ -108,7 +107,7 @@ func (r *reader) read() bool {
 	if r.spec.Want(&r.list, tree.Map) {
 		r.instance()
 	} else if !r.spec.Exists() && r.prefix == "spec" {
-		r.doc.Errorf(&r.list, CodeNotVM, "give it a spec", "the %s has no spec", "VirtualMachineInstance")
+		r.doc.Errorf(&r.list, CodeNotVM, "give it a spec", "the VirtualMachineInstance has no spec")
 	}
 	for _, e := range r.doc.Unread() {
 		r.warn(e, CodeUnread, "", "nothing reads %s, so what it says is lost", e.Value.Path())

@@ -31,11 +31,7 @@ var makers = []string{"VirtualMachineInstanceReplicaSet", "VirtualMachinePool", 
 // presets are kinds of objects that change definitions on their way.
 var presets = []string{"VirtualMachineInstancePreset", "VirtualMachinePreset"}
 
-// isConfig reports whether a document is KubeVirt's own configuration, which is no definition.
-func isConfig(doc tree.Value) bool {
-	return doc.Kind() == tree.Map && peek(doc.Get("kind")) == "KubeVirt"
-}
-
+// peek returns a text that somebody else reads, without complaint.
 func peek(v tree.Value) string {
 	var unheard diag.List
 	return v.Loose(&unheard)
@@ -49,6 +45,15 @@ func (r *reader) identify() bool {
 	}
 	kind, version := r.doc.Get("kind"), r.doc.Get("apiVersion")
 	name := kind.Loose(&r.list)
+	switch {
+	case slices.Contains(makers, name):
+		kind.Errorf(&r.list, CodeNotVM, "give the machine that it makes, with a name of its own: the template as metadata and spec of a VirtualMachineInstance",
+			"vmseed reads machines, not the template of a %s", name)
+		return false
+	case slices.Contains(presets, name):
+		kind.Errorf(&r.list, CodeNotVM, "write its fields into the machines", "vmseed applies no presets")
+		return false
+	}
 	if r.version = readVersion(version, &r.list); r.version == "" {
 		return false
 	}
@@ -66,13 +71,6 @@ func (r *reader) identify() bool {
 			r.doc.Errorf(&r.list, CodeNotVM, "give it spec.template", "missing virtual machine template.")
 			return false
 		}
-	case slices.Contains(makers, name):
-		kind.Errorf(&r.list, CodeNotVM, "give the machine that it makes, with a name of its own: the template as metadata and spec of a VirtualMachineInstance",
-			"vmseed reads machines, not the template of a %s", name)
-		return false
-	case slices.Contains(presets, name):
-		kind.Errorf(&r.list, CodeNotVM, "write its fields into the machines", "vmseed applies no presets, nor does any KubeVirt since 1.2")
-		return false
 	default:
 		known := slices.Concat(vmKinds[:1], instanceKinds[:1], []string{"KubeVirt"})
 		r.notVM(kind, tree.Suggest(name, known))

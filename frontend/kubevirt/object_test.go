@@ -23,6 +23,7 @@ func TestBadObjects(t *testing.T) {
 		{"§- a\n- b\n", kubevirt.CodeNotVM, "should stand here", 0},
 		{"apiVersion: kubevirt.io/v1\nkind: §VirtualMachin\nmetadata: {name: a}" + spec, kubevirt.CodeNotVM, `did you mean "VirtualMachine"?`, 0},
 		{"apiVersion: kubevirt.io/v1\nkind: §VirtualMachineInstanceReplicaSet\nmetadata: {name: a}" + spec, kubevirt.CodeNotVM, "give the machine that it makes", 0},
+		{"apiVersion: pool.kubevirt.io/v1beta1\nkind: §VirtualMachinePool\nmetadata: {name: a}\nspec: {}\n", kubevirt.CodeNotVM, "give the machine that it makes", 0},
 		{"apiVersion: kubevirt.io/v1\nkind: §VirtualMachineInstancePreset\nmetadata: {name: a}" + spec, kubevirt.CodeNotVM, "applies no presets", 0},
 		{"§kind: VirtualMachineInstance\nmetadata: {name: a}" + spec, kubevirt.CodeNotVM, `add "apiVersion: kubevirt.io/v1"`, 0},
 		{"apiVersion: §v1\nkind: VirtualMachineInstance\nmetadata: {name: a}" + spec, kubevirt.CodeNotVM, "kubevirt.io", 0},

@@ -10,12 +10,13 @@ import (
 // The patterns look at lines, because the head of a document may end in the middle of it. That for JSON looks anywhere.
 var (
 	yamlVersion = regexp.MustCompile(`^["']?apiVersion["']?[ \t]*:[ \t]*["']?([^"'# \t\r]*)`)
-	jsonVersion = regexp.MustCompile(`"apiVersion"\s*:\s*"kubevirt\.io/`)
+	jsonVersion = regexp.MustCompile(`"apiVersion"\s*:\s*"(?:[a-z]+\.)?kubevirt\.io/`)
+	ownGroup    = regexp.MustCompile(`^(?:[a-z]+\.)?kubevirt\.io/`)
 	listItem    = regexp.MustCompile(`^(?:-[ \t]+)+`)
 	noContent   = regexp.MustCompile(`^[ \t]*(?:#.*|---.*|%.*)?\r?$`)
 )
 
-// Sniff is sure of whatever belongs to the API group kubevirt.io.
+// Sniff is sure of whatever belongs to the API group kubevirt.io and those below it.
 func (Frontend) Sniff(head []byte) frontend.Match {
 	if bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) {
 		return match(jsonVersion.Match(head))
@@ -36,7 +37,7 @@ func (Frontend) Sniff(head []byte) frontend.Match {
 			continue
 		}
 		if m := yamlVersion.FindSubmatch(rest); m != nil {
-			return match(bytes.HasPrefix(m[1], []byte("kubevirt.io/")))
+			return match(ownGroup.Match(m[1]))
 		}
 	}
 	return frontend.No

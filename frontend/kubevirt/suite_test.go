@@ -42,6 +42,7 @@ func TestSuite(t *testing.T) {
 		sample("instance", suite+"objects.yaml", suite+"vmi.yaml"),
 		sample("v1alpha2", "", suite+"old.yaml"),
 		sample("configuration", "", suite+"kubevirt.yaml", suite+"old.yaml"),
+		sample("instance type", "", suite+"types.yaml", suite+"typed.yaml", suite+"volume.yaml"),
 		sample("seed-000", "", examples+"myvm1.yml"),
 		sample("seed-003", "", examples+"testvm-inline.yaml"),
 	}})

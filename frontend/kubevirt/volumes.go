@@ -317,7 +317,11 @@ func (r *reader) dataVolume(v volume, d *machine.Disk) {
 		r.refuse(name, CodeVolume, "", "DataVolume 'name' must be set")
 		return
 	}
-	if template, ok := r.templates[text]; ok {
+	template, ok := r.templates[text]
+	if !ok {
+		template, ok = r.inventory.find(kubeobject.Ref{Kind: kindDataVolume, Namespace: r.namespace, Name: text})
+	}
+	if ok {
 		r.fromTemplate(template, text, d)
 		return
 	}

@@ -8,33 +8,6 @@ import (
 	"github.com/vmseed/vmseed/machine"
 )
 
-// instanceType reads the name of the object that decides CPUs and memory.
-func (r *reader) instanceType(v tree.Value) {
-	if !v.Want(&r.list, tree.Map) {
-		return
-	}
-	v.Only(&r.list, "name", "kind", "revisionName", "inferFromVolume", "inferFromVolumeFailurePolicy")
-	for _, field := range []string{"revisionName", "inferFromVolume", "inferFromVolumeFailurePolicy"} {
-		if x := v.Get(field); x.Exists() {
-			r.note(x, CodeNoGuest, "%s concerns the cluster", field)
-			x.Consume()
-		}
-	}
-	name, kind := v.Get("name"), v.Get("kind")
-	if text := name.Str(&r.list); text != "" {
-		r.m.Identity.InstanceType = text
-		r.at(name.Range(), "identity.instanceType")
-	}
-	if kind.Exists() {
-		r.note(kind, CodeNoGuest, "whether the instance type belongs to the cluster or to a namespace is no concern of the guest's")
-		if text := strings.ToLower(kind.Str(&r.list)); !strings.HasSuffix(text, "instancetype") && !strings.HasSuffix(text, "instancetypes") {
-			kind.Errorf(&r.list, CodeInstanceType, "", "the kind is VirtualMachineInstancetype or VirtualMachineClusterInstancetype")
-		}
-	}
-	v.Warnf(&r.list, CodeInstanceType, "state domain.cpu and domain.memory, or run with --cpus and --memory",
-		"the instance type decides how many CPUs and how much memory the machine has; vmseed does not have it")
-}
-
 // dataVolumeTemplates reads the volumes that the cluster makes for the machine.
 func (r *reader) dataVolumeTemplates(v tree.Value) {
 	v.Want(&r.list, tree.List)
