@@ -148,25 +148,33 @@ func (s *Store) remove(e Entry) (bool, error) {
 	return true, nil
 }
 
-// forget removes pointers to images that are gone.
+// forget removes pointers to images that are gone, and locks of references that nobody fetches.
 func (s *Store) forget() error {
-	all, err := s.pointers()
+	locks, err := filepath.Glob(filepath.Join(s.Dir, pointersDir, "*"+lockSuffix))
 	if err != nil {
 		return err
 	}
-	for file, p := range all {
-		if _, err := os.Lstat(s.image(p.SHA256)); !errors.Is(err, fs.ErrNotExist) {
+	for _, path := range locks {
+		file := strings.TrimSuffix(path, lockSuffix) + recordSuffix
+		p, ok, err := s.loadPointer(file)
+		if err != nil {
+			return err
+		}
+		if _, err := os.Lstat(s.image(p.SHA256)); ok && !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		// Whoever holds the reference's lock is about to write it anew.
-		held, busy, err := lockNow(strings.TrimSuffix(file, recordSuffix)+lockSuffix, false)
+		// Whoever holds the lock is about to write the pointer anew.
+		held, busy, err := lockNow(path, false)
 		if err != nil {
 			return err
 		}
 		if busy {
 			continue
 		}
-		if err := errors.Join(os.Remove(file), os.Remove(held.Name()), held.Close()); err != nil {
+		if err = os.Remove(file); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		if err := errors.Join(err, os.Remove(path), held.Close()); err != nil {
 			return err
 		}
 	}

@@ -22,9 +22,12 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
+
+	"github.com/vmseed/vmseed/internal/atomicfile"
 )
 
 // Policy says when a registry or web server is asked.
@@ -254,15 +257,16 @@ func (s *Store) keep(ctx context.Context, fill func(*stage) error) (*Image, erro
 		return nil, err
 	}
 	defer w.discard()
-	if err := fill(w); err != nil {
-		return nil, err
+	err = fill(w)
+	if err == nil {
+		err = ctx.Err()
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	var r record
+	if err == nil {
+		r, err = w.commit()
 	}
-	r, err := w.commit()
 	if err != nil {
-		return nil, err
+		return nil, s.unwritten(err)
 	}
 	if err := s.saveRecord(r); err != nil {
 		return nil, err
@@ -275,6 +279,19 @@ func (s *Store) keep(ctx context.Context, fill func(*stage) error) (*Image, erro
 		i.Fetched = true
 	}
 	return i, err
+}
+
+// unwritten names the store in errors of writing an image, whose temporary name says nothing to anybody.
+func (s *Store) unwritten(err error) error {
+	var p *fs.PathError
+	if !errors.As(err, &p) || !atomicfile.IsTemporary(filepath.Base(p.Path)) {
+		return err
+	}
+	e := &Error{Fault: Unavailable, What: "cannot be kept in " + s.Dir, Err: p.Err}
+	if errors.Is(err, syscall.ENOSPC) {
+		e.Remedy = "make room, for example with vmseed image prune"
+	}
+	return e
 }
 
 // point remembers which image a reference led to.

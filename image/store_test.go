@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -346,9 +347,31 @@ func TestPrune(t *testing.T) {
 	if all, err := s.pointers(); err != nil || len(all) != 0 {
 		t.Errorf("%v, %v: pointers to nothing", all, err)
 	}
-	if files, err := os.ReadDir(filepath.Join(s.Dir, imagesDir)); err != nil || len(files) != 0 {
-		t.Errorf("%v, %v is left", files, err)
+	for _, dir := range []string{imagesDir, pointersDir} {
+		if files, err := os.ReadDir(filepath.Join(s.Dir, dir)); err != nil || len(files) != 0 {
+			t.Errorf("%v, %v is left", files, err)
+		}
 	}
+}
+
+// TestFullDisk has the disk run full while an image is written, and when its store is made.
+func TestFullDisk(t *testing.T) {
+	s := newStore(t)
+	if err := s.prepare(); err != nil {
+		t.Fatal(err)
+	}
+	i, err := s.keep(context.Background(), func(w *stage) error {
+		_, err := w.Write(disk(1, 300_000))
+		return errors.Join(err, &fs.PathError{Op: "write", Path: w.f.Name(), Err: syscall.ENOSPC})
+	})
+	refused(t, i, err, Unavailable, "cannot be kept in "+s.Dir, "no space left", "vmseed image prune")
+	if strings.Contains(err.Error(), ".vmseed-tmp") || !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("got %v", err)
+	}
+	assertClean(t, s, 0)
+	s.Dir = "/dev/null/store"
+	i, err = s.Resolve(context.Background(), parse(t, "team/web"), amd64)
+	refused(t, i, err, Unavailable, "/dev/null")
 }
 
 func TestListAndLookup(t *testing.T) {

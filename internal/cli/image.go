@@ -294,12 +294,15 @@ func (a *app) imagePull() *cobra.Command {
 	cmd := &cobra.Command{Use: "pull REF", Short: "Fetch an image and print where it is",
 		Long: `Pull fetches an image, or asks whether the one on this host is still what REF means, and
 prints the path of the image. REF is one of
-  https://HOST/FILE#sha256=HEX            sha512=HEX; or --checksum
-  https://HOST/FILE#checksum=SHA256SUMS   a list of checksums, beside the file or at a URL
-  REGISTRY/REPOSITORY:TAG, or @sha256:HEX   a container image with a disk, such as a containerDisk
-  docker://NAME                           the same, when NAME means something else here
-  oci:DIRECTORY[:TAG], oci-archive:FILE, docker-archive:FILE
-  ` + strings.Join(image.Names(), ", "),
+
+    https://HOST/FILE#sha256=HEX           or sha512=HEX, or --checksum
+    https://HOST/FILE#checksum=SHA256SUMS  a list of checksums, beside the file or at a URL
+    REGISTRY/REPOSITORY:TAG                or @sha256:HEX: a container image with a disk
+    docker://NAME                          the same, when NAME means something else here
+    oci:DIRECTORY[:TAG]                    a container image on this host
+    oci-archive:FILE[:TAG]                 the same as a tar archive
+    docker-archive:FILE                    what docker save writes
+    ` + strings.Join(image.Names(), ", "),
 		Example: `  vmseed image pull quay.io/containerdisks/debian:13
   vmseed image pull https://example.org/web.qcow2 --checksum https://example.org/SHA256SUMS`,
 		Args: func(_ *cobra.Command, args []string) error {
