@@ -40,6 +40,7 @@ type Options struct {
 	IgnitionPlatform string
 	// Guest names the release that reads the seed, for the lint; empty means any.
 	Guest string
-	// Extra are further vendor-data parts that the hypervisor's reporter needs. They come behind the user's.
+	// Extra are further documents that the hypervisor's reporter needs. They come behind the user's: those for cloud-init as
+	// vendor-data, Ignition configs as children of the guest's config. Those that the guest does not read are left out.
 	Extra []machine.Layer
 }

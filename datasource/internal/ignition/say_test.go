@@ -70,6 +70,8 @@ func TestSaid(t *testing.T) {
 		{"two scripts", machine.Machine{Scripts: []machine.Script{{Name: "x"}, {Name: "x"}}}, "error[VS4144]: scripts[1]: "},
 		{"state of no machine", machine.Machine{PowerState: machine.PowerState{Mode: "sleep"}}, "error[VS4143]: powerState.mode: "},
 		{"phone without a number", machine.Machine{PhoneHome: machine.PhoneHome{Post: []string{"all"}}}, "warning[VS4140]: phoneHome: "},
+		{"packages of a cloud-config", machine.Machine{UserData: userData("#cloud-config\ntimezone: Asia/Tokyo\npackages: [canary]\n")}, "file:3:11: warning[VS4140]: packages.install: "},
+		{"keys from elsewhere", machine.Machine{UserData: userData("#cloud-config\nusers: [{name: u, ssh_import_id: [gh:x]}]\n")}, "warning[VS4140]: users[0].sshImportID: "},
 		{"include", machine.Machine{UserData: userData("#include\nhttp://canary\n")}, "file:1:1: error[VS4148]: "},
 		{"template", machine.Machine{UserData: userData("## template: jinja\n#cloud-config\n{}\n")}, "file:1:1: error[VS4148]: "},
 		{"text", machine.Machine{UserData: userData("canary")}, "file:1:1: error[VS4148]: "},
