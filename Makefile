@@ -29,6 +29,8 @@ FUZZ = \
 	./format/cloudconfig/lint:FuzzLint \
 	./format/fat:FuzzReader \
 	./format/fat:FuzzWriteRead \
+	./format/ignconfig:FuzzParse \
+	./format/ignconfig:FuzzParseButane \
 	./format/iso9660:FuzzReader \
 	./format/iso9660:FuzzWriteRead \
 	./format/kubeobject:FuzzRead \

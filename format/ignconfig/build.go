@@ -35,16 +35,17 @@ func Merge(parent, child Config) (Config, diag.List) {
 // line of JSON. Diagnostics have a Field, but no place. With an error among them the Config is zero.
 func Build(c types.Config) (Config, diag.List) {
 	text, l, read := tryAs(c, newest)
-	if l.HasErrors() {
-		return Config{}, l
-	}
 	minor := newest
 	for lower := range newest {
-		smaller, other, _ := tryAs(c, lower)
-		if smaller != nil && !other.HasErrors() && len(other) <= len(l) {
-			text, minor = smaller, lower
+		smaller, other, same := tryAs(c, lower)
+		// A version that knows less may warn of it: it has no effect there.
+		if smaller != nil && (len(other) <= len(l) || text == nil) {
+			text, minor, l, read = smaller, lower, other, same
 			break
 		}
+	}
+	if text == nil {
+		return Config{}, l
 	}
 	version := spec(minor)
 	return Config{text: text, stated: version, version: version, types: read}, l

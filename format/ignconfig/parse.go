@@ -164,7 +164,8 @@ func (s source) modern(data []byte, minor int) Config {
 
 // reported adds what an official library reports about a document whose paths are those of s.
 func (s source) reported(rpt report.Report) {
-	for _, e := range rpt.Entries {
+	const twins = 100 // looking for more of them takes time that nobody's reading is worth
+	for i, e := range rpt.Entries {
 		if said := e.Message; strings.HasPrefix(said, "unused key ") || strings.HasPrefix(said, "context tree does not match ") {
 			continue // shape has said so, with a remedy
 		}
@@ -181,7 +182,7 @@ func (s source) reported(rpt report.Report) {
 			code, severity = CodeDoubtful, diag.Note
 		}
 		s.add(code, severity, p, remedy, "%s", summary)
-		if e.Message == errors.ErrDuplicate.Error() {
+		if e.Message == errors.ErrDuplicate.Error() && i < twins {
 			if first := s.twin(p); first != nil {
 				last := len(*s.list) - 1
 				(*s.list)[last] = (*s.list)[last].With(at(first), "the first one is here")

@@ -14,7 +14,8 @@ import (
 )
 
 // limits are the budgets for one config. Files travel in configs as data: URLs, so the bytes are more than a definition's.
-func limits() bounded.Limits { return bounded.Limits{Bytes: 32 << 20} }
+// The values are fewer, because the official libraries compare every file with every link.
+func limits() bounded.Limits { return bounded.Limits{Bytes: 16 << 20, Nodes: 50_000} }
 
 // source is a document that knows the places of its values. Places are those inside the document, without a file.
 type source struct {
