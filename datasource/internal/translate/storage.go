@@ -149,7 +149,10 @@ func (r *reader) layout(v value) (partitions []machine.Partition, wanted bool) {
 			return nil, false
 		}
 		kind, _ := r.text(pair[1])
-		p.Type, size = partitionType(kind), pair[0]
+		if p.Type = partitionType(kind); p.Type == "" {
+			r.lost(pair[1], "use the type of Linux, swap or EFI, or a GUID")
+		}
+		size = pair[0]
 	}
 	if n, ok := r.integer(size); !ok || n != 100 {
 		if ok {
@@ -160,7 +163,8 @@ func (r *reader) layout(v value) (partitions []machine.Partition, wanted bool) {
 	return []machine.Partition{p}, true
 }
 
-// partitionType translates the numbers of sfdisk and sgdisk. A GUID stands for itself.
+// partitionType translates the numbers of sfdisk and sgdisk. A GUID stands for itself. Empty
+// means that a machine knows no such type.
 func partitionType(s string) string {
 	switch strings.ToLower(s) {
 	case "", "83", "8300":
@@ -170,8 +174,13 @@ func partitionType(s string) string {
 	case "ef", "ef00":
 		return "efi"
 	}
-	return s
+	if guid.MatchString(s) {
+		return s
+	}
+	return ""
 }
+
+var guid = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
 
 func (r *reader) fsSetup(v value) {
 	for _, item := range r.items(v) {

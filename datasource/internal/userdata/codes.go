@@ -28,6 +28,10 @@ const (
 	CodeNoLogin
 	// CodeMountPath is for mount points that cloud-init cannot write down.
 	CodeMountPath
+	// CodeUnit is for names that systemd would not take.
+	CodeUnit
+	// CodeStorage is for partitions and file systems that cannot be made.
+	CodeStorage
 )
 
 // Codes explains the diagnostics of this package.
@@ -60,6 +64,11 @@ func Codes() []diag.Explanation {
 		{Code: CodeMountPath, Title: "mount point with a blank",
 			Text: "cloud-init writes mount points into /etc/fstab as they are, where a blank ends them. The mount script handles such paths; the guest's fstab does not. " +
 				"Choose a path without blanks."},
+		{Code: CodeUnit, Title: "no name of a unit",
+			Text: "A unit's name is a file name that ends in its kind, such as web.service or data.mount, and that of a drop-in ends in .conf. systemd ignores others."},
+		{Code: CodeStorage, Title: "storage that cannot be made",
+			Text: "The partition table or file system cannot be made as described: an unknown type, a size that is no whole number of MiB, more partitions than " +
+				"the table holds, or no device. The message says which."},
 		{Code: CodeIgnition, Title: "Ignition config in a seed of cloud-init",
 			Text: "cloud-init ignores Ignition configs. As user-data one makes the guest a guest of Ignition: images of the Ignition platforms `kubevirt` and " +
 				"`openstack` read it from a config drive, `kubevirt` (from 2.24) and `proxmoxve` from NoCloud's volume. Other images need the data source " +

@@ -92,9 +92,11 @@ func generate(m machine.Machine, mounts bool, l *diag.List) (cloudconfig.Mapping
 	g.references()
 	if mounts {
 		g.mounts()
+	} else {
+		g.put("mounts", g.swaps())
 	}
-	g.put("bootcmd", commands(m.BootCmd))
-	runcmd := commands(m.RunCmd)
+	g.put("bootcmd", append(g.storage(), commands(m.BootCmd)...))
+	runcmd := append(g.unitCommands(), commands(m.RunCmd)...)
 	for _, name := range g.expired {
 		runcmd = append(runcmd, []string{"chage", "-d", "0", name})
 	}
@@ -264,6 +266,15 @@ func (g *generator) files(mounts bool) {
 		}
 	}
 	add(environmentPath, g.environment(), "0644")
+	units, places := g.unitFiles()
+	for i, f := range units {
+		at := g.place(places[i])
+		if place, taken := g.own[f.Path]; taken {
+			g.list.Warnf(CodeSamePath, place, "choose another path", "the machine's own file %s is overwritten by a unit", f.Path)
+		}
+		g.own[f.Path] = at
+		files = append(files, g.file(f, at))
+	}
 	g.put("write_files", files)
 }
 
@@ -352,7 +363,7 @@ func (g *generator) mounts() {
 		}
 		mounts = append(mounts, row)
 	}
-	g.put("mounts", mounts)
+	g.put("mounts", append(mounts, g.swaps()...))
 }
 
 func commands(list []machine.Command) []any {

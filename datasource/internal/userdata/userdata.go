@@ -40,7 +40,7 @@ func Expresses() machine.FieldSet {
 	return machine.NewFieldSet("guest.timezone", "guest.locale", "keyboard", "ntp", "packages", "caCerts",
 		"users", "groups.name", "groups.members", "ssh.hostKeys", "ssh.deleteHostKeys", "ssh.passwordAuth", "ssh.disableRoot",
 		"files", "environment", "mounts", "deviceLinks", "bootcmd", "runcmd", "scripts", "phoneHome", "powerState",
-		"userData", "vendorData")
+		"units", "storage", "userData", "vendorData")
 }
 
 // composer holds what the steps share.

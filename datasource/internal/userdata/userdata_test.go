@@ -76,6 +76,51 @@ type example struct {
 	options datasource.Options
 }
 
+// stored is a machine whose blank disks are partitioned, and units that use them.
+func stored() machine.Machine {
+	no, yes := false, true
+	return machine.Machine{
+		Disks:  []machine.Disk{{Name: "data", Bus: "virtio"}, {Name: "raw", Bus: "scsi"}},
+		Mounts: []machine.Mount{{Disk: "data", Partition: 1, Path: "/data", Type: "ext4"}},
+		Storage: machine.Storage{
+			Disks: []machine.DiskLayout{
+				{Disk: "data", Partitions: []machine.Partition{{Number: 1, Label: "it's data", Start: 8 << 20, Size: 512 << 20}, {Type: "swap"}}},
+				{Device: "/dev/vdz", Table: "mbr", Wipe: true, Partitions: []machine.Partition{{Type: "efi", Size: 64 << 20, Label: "lost"}, {}}},
+			},
+			Filesystems: []machine.Filesystem{
+				{Disk: "data", Partition: 1, Type: "ext4", Label: "data", Options: []string{"-m", "1", "-E", "a b"}},
+				{Disk: "data", Partition: 2, Type: "swap"}, {Disk: "raw", Type: "xfs", Wipe: true}, {Device: "/dev/vdz1", Type: "vfat", Label: "EFI"},
+				{Device: "/dev/nvme0n1", Partition: 3, Type: "swap"},
+			}},
+		Units: []machine.Unit{
+			{Name: "web.service", Content: secret.New("[Service]\nExecStart=/bin/web\n"), Enabled: &yes},
+			{Name: "old.service", Enabled: &no}, {Name: "bad.service", Mask: true, Content: secret.New("[Service]\n")},
+			{Name: "ssh.service", DropIns: []machine.DropIn{{Name: "10-a.conf", Content: secret.New("[Service]\nNice=1\n")}}},
+			{Name: "get@.service", Content: secret.New("[Service]\n"), Enabled: &yes},
+		},
+		RunCmd: []machine.Command{{Shell: "echo behind the units"}},
+	}
+}
+
+// storedWrong has one mistake for each rule.
+func storedWrong() machine.Machine {
+	one := func(p machine.Partition) machine.DiskLayout {
+		return machine.DiskLayout{Device: "/dev/vdb", Partitions: []machine.Partition{p}}
+	}
+	return machine.Machine{
+		Storage: machine.Storage{
+			Disks: []machine.DiskLayout{
+				{Disk: "none"}, {Device: "vdb"}, {}, {Device: "/dev/vdb", Table: "apm"}, one(machine.Partition{Type: "lvm"}), one(machine.Partition{Size: 5}),
+				one(machine.Partition{Number: 129}), one(machine.Partition{Label: `a"b`}), one(machine.Partition{Label: strings.Repeat("x", 37)}),
+				{Device: "/dev/vdc", Table: "mbr", Partitions: []machine.Partition{{}, {}, {}, {}, {}}},
+				{Device: "/dev/vdc", Table: "mbr", Partitions: []machine.Partition{{Type: "0657FD6D-A4AB-43C4-84E5-0933C84B4F4F"}}},
+			},
+			Filesystems: []machine.Filesystem{{Device: "/dev/vdb1", Type: "zfs"}, {Disk: "none", Type: "ext4"}},
+		},
+		Units: []machine.Unit{{Name: "../x.service"}, {Name: "web"}, {Name: "web.service", DropIns: []machine.DropIn{{Name: "a"}, {Name: "../b.conf"}}}},
+	}
+}
+
 // examples has one machine for each rule of the package comment and for each group of generated keys.
 func examples() []example {
 	generated := []machine.File{file("/generated", "g\x00\xff")}
@@ -91,6 +136,8 @@ func examples() []example {
 	withScripts.UserData.MountScripts = true
 	raw := machine.UserData{Raw: true, Layers: plain(config, "#cloud-config\n{a: 1}\n").Layers}
 	return []example{
+		{"units and storage", stored(), datasource.Options{}},
+		{"wrong units and storage", storedWrong(), datasource.Options{}},
 		{"nothing", machine.Machine{}, datasource.Options{}},
 		{"verbatim", machine.Machine{UserData: plain(config)}, datasource.Options{}},
 		{"verbatim script", machine.Machine{UserData: plain(script)}, datasource.Options{}},
