@@ -72,6 +72,8 @@ const (
 	CodeDataVolume
 	// CodeUnread is for values that no code reads.
 	CodeUnread
+	// CodeNoSeed is for machines without a cloud-init volume.
+	CodeNoSeed
 )
 
 // Codes explains the diagnostics of this package.
@@ -146,6 +148,9 @@ func seedCodes() []diag.Explanation {
 			Text: "KubeVirt shows the seed to the guest as the disk that names the cloud-init volume, in the place where it stands in the list. " +
 				"vmseed attaches it behind the machine's disks, on a slot of its own, so that it never moves a data disk. cloud-init finds it by " +
 				"its label wherever it is."},
+		{Code: CodeNoSeed, Title: "no cloud-init volume",
+			Text: "KubeVirt attaches a seed only to a machine with a cloud-init volume; in the guest of another cloud-init finds nothing and does nothing. " +
+				"vmseed always makes a seed, with the machine's names and its access credentials."},
 		{Code: CodeNetworkForm, Title: "network data in the wrong form",
 			Text: "cloud-init reads OpenStack's `network_data.json` from a config drive and network-config version 1 or 2 from NoCloud. KubeVirt " +
 				"copies what the definition says without a look, so that the guest comes up without its network. vmseed converts the document where it can, and a " +

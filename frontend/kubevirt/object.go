@@ -203,6 +203,9 @@ func sharedIDs(machines []machine.Machine) diag.List {
 	first := map[string]int{}
 	for i, m := range machines {
 		id := m.Identity.UUID
+		if id == "" {
+			continue // it has no name
+		}
 		j, taken := first[id]
 		if !taken {
 			first[id] = i
