@@ -36,7 +36,7 @@ type check struct {
 	command, want string
 }
 
-// TestBoots boots five times in all; two guests run at once.
+// TestBoots boots nine times in all, and two guests whose initramfs ends the boot; two guests run at once.
 func TestBoots(t *testing.T) {
 	for program, debianPackage := range map[string]string{"qemu-system-x86_64": "qemu-system-x86", "ssh-keygen": "openssh-client",
 		"sfdisk": "fdisk", "mke2fs": "e2fsprogs", "isoinfo": "genisoimage", "cloud-localds": "cloud-image-utils"} {
@@ -45,7 +45,9 @@ func TestBoots(t *testing.T) {
 	program := build(t)
 	f := makeFixtures(t)
 	slots := make(chan struct{}, 2)
-	for _, s := range []scenario{seedPod(t, f), extendedConfigDrive(t, f), extendedNoCloud(t, f), localds(t, f, program)} {
+	for _, s := range []scenario{seedPod(t, f), extendedConfigDrive(t, f), extendedNoCloud(t, f), localds(t, f, program),
+		kubevirtSeed(t, f), kubevirtExtended(t, f),
+		ignitionSeed(t, f), ignitionMachine(t, f), ignitionRefused(t, f), ignitionDies(t, f)} {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			slots <- struct{}{}
@@ -55,7 +57,9 @@ func TestBoots(t *testing.T) {
 			if !t.Run("first boot", func(t *testing.T) { firstBoot(t, v, s) }) {
 				return
 			}
-			v.examine(t, s.checks(t, v))
+			if s.checks != nil {
+				v.examine(t, s.checks(t, v))
+			}
 			if s.then != nil {
 				s.then(t, v)
 			}
@@ -102,6 +106,8 @@ func (v *vm) examine(t *testing.T, checks []check) {
 // fixtures are the files that the boots share.
 type fixtures struct {
 	image, kernel, initrd string
+	// ignition is the guest that Ignition sets up.
+	ignition struct{ image, kernel, initrd string }
 	// key is a private key; its public half is in public.
 	key, public string
 	examples    string
@@ -120,6 +126,7 @@ func makeFixtures(t *testing.T) fixtures {
 	}
 	f := fixtures{image: testguest.Disk(t), key: filepath.Join(dir, "key"), examples: examples}
 	f.kernel, f.initrd = testguest.DiskKernel(t)
+	f.ignition.image, f.ignition.kernel, f.ignition.initrd = testguest.Ignition(t)
 	tool(t, nil, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "operator@e2e", "-f", f.key)
 	f.public = strings.TrimSpace(read(t, f.key+".pub"))
 	f.cni = writeFile(t, "cni.json", strings.NewReplacer(`"1.0.0"`, `"1.1.0"`, `"0A:58:0A:F4:03:0B",`, `"0A:58:0A:F4:03:0B", "mtu": 1420,`).

@@ -113,6 +113,7 @@ type inspection struct {
 	State struct {
 		Status, Accel   string
 		PID, Supervisor int
+		Credentials     *struct{ Status bool }
 		FirstBoot       *struct {
 			Source string
 			Result *struct {
