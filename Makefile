@@ -120,7 +120,7 @@ fuzz: check-go
 		go test -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(FUZZTIME) "$${target%:*}"; done
 
 bench: check-go
-	go test -run '^$$' -bench . -benchmem ./format/...
+	go test -run '^$$' -bench . -benchmem ./format/... ./image
 	cd bench && go run .
 
 # Packages whose tests have the flag -update.

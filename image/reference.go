@@ -103,11 +103,11 @@ func Parse(text string) (Reference, error) {
 	repository, _, _ := strings.Cut(bare, ":")
 	if !strings.ContainsAny(bare, "/") && publisher(repository) {
 		return Reference{}, badReference("", "vmseed knows no image "+clip(text), "it knows "+strings.Join(Names(), ", ")+
-			"; docker://"+clip(text)+" is the container image of that name")
+			"; "+clip("docker://"+text)+" is the container image of that name")
 	}
 	if !strings.ContainsAny(bare, "/:@") {
 		return Reference{}, badReference("", "there is no image "+clip(text), "name "+forms+", or one of "+strings.Join(Names(), ", ")+
-			"; docker://"+clip(text)+" is the container image of that name")
+			"; "+clip("docker://"+text)+" is the container image of that name")
 	}
 	return ParseContainer(text)
 }

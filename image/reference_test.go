@@ -56,7 +56,7 @@ func TestParse(t *testing.T) {
 	}
 	for text, say := range map[string]string{
 		"": "is empty", " ": "is empty", "a\nb": "cannot be printed", "a\x00": "cannot be printed", strings.Repeat("a/", 3000): "too long",
-		"web":               "docker://\"web\"",
+		"web":               "\"docker://web\"",
 		"debian:99":         "it knows debian:12, debian:13, ubuntu",
 		"debian":            "it knows debian:12",
 		"ftp://host/x":      `fetches no images by "ftp"`,

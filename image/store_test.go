@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -152,29 +153,37 @@ func TestPullsAtATime(t *testing.T) {
 	data := disk(1, 500_000)
 	h, s := newHub(t), newStore(t)
 	ref := h.push(t, "web:1", containerDisk(t, data))
-	var group sync.WaitGroup
-	for range 8 {
-		group.Go(func() {
-			own := Store{Dir: s.Dir}
-			i, err := own.Resolve(context.Background(), ref, amd64)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			got, err := os.ReadFile(i.Path)
-			if err != nil || !bytes.Equal(got, data) {
-				t.Errorf("%d bytes, %v", len(got), err)
-			}
-			if err := i.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+	pull := func(dir func(n int) string) int {
+		var group sync.WaitGroup
+		for n := range 8 {
+			group.Go(func() {
+				own := Store{Dir: dir(n)}
+				i, err := own.Resolve(context.Background(), ref, amd64)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				got, err := os.ReadFile(i.Path)
+				if err != nil || !bytes.Equal(got, data) {
+					t.Errorf("%d bytes, %v", len(got), err)
+				}
+				if err := i.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		return h.blobs()
 	}
-	group.Wait()
-	if n := h.blobs(); n != 1 {
+	if n := pull(func(int) string { return s.Dir }); n != 1 {
 		t.Errorf("the layer was fetched %d times", n)
 	}
 	assertClean(t, s, 1)
+	// The control: where nothing is shared, each fetches.
+	apart := t.TempDir()
+	if n := pull(func(n int) string { return filepath.Join(apart, strconv.Itoa(n)) }); n != 8 {
+		t.Errorf("apart, the layer was fetched %d times", n)
+	}
 }
 
 // TestInterrupted cancels a pull in its middle.
