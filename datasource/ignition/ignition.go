@@ -22,6 +22,7 @@ import (
 	"github.com/vmseed/vmseed/datasource/internal/userdata"
 	"github.com/vmseed/vmseed/datasource/nocloud"
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/netconfig"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
 	"github.com/vmseed/vmseed/seed"
@@ -173,13 +174,14 @@ func volume(ds datasource.DataSource, m machine.Machine, o datasource.Options, t
 	}
 	bare, l := render(alone)
 	whole, problems := render(m)
-	if len(problems) == len(l) {
+	// What is wrong with the network as such has been said of the config.
+	lossy := func(d diag.Diagnostic) bool {
+		return slices.ContainsFunc(netconfig.Codes(), func(e diag.Explanation) bool { return e.Code == d.Code })
+	}
+	if !slices.ContainsFunc(problems, lossy) {
 		return whole, l
 	}
-	// What is wrong with the network as such has been said of the config.
-	if len(whole.Volumes) > 0 && len(bare.Volumes) > 0 && len(whole.Volumes[0].Files) > len(bare.Volumes[0].Files) {
-		l.Notef(CodeNetworkTwice, m.Places.Find("network"), "", "the network stands in the Ignition config alone, and not on the drive beside it")
-	}
+	l.Notef(CodeNetworkTwice, m.Places.Find("network"), "", "the network stands in the Ignition config alone, and not on the drive beside it")
 	return bare, l
 }
 
