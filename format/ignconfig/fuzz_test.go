@@ -35,7 +35,13 @@ func FuzzParse(f *testing.F) {
 		if len(text) > 64<<10 {
 			t.Skip("large texts cost time and find nothing")
 		}
+		if Recognise(text) == Butane && Variant(text) == "" && bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+			t.Error("an object is taken for Butane")
+		}
 		c, l := Parse(diag.File("f"), text)
+		if !c.IsZero() && Recognise(text) != Ignition {
+			t.Error("a config is not recognised as one")
+		}
 		for _, d := range l {
 			if d.Range.Start.Line < 1 || d.Range.Start.Column < 1 || d.Summary == "" {
 				t.Errorf("no place or no words: %+v", d)

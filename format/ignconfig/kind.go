@@ -59,33 +59,54 @@ func Variant(head []byte) string {
 // IsButane reports whether a text claims to be a Butane document.
 func IsButane(head []byte) bool { return Recognise(head) == Butane }
 
-// claimsIgnition looks for the member ignition of the outermost object. It needs no valid JSON behind it.
+// claimsIgnition looks for the member ignition of the outermost object. What is broken behind it, or between, does not
+// matter: it is to be complained about as a config.
 func claimsIgnition(text []byte) bool {
-	d := json.NewDecoder(bytes.NewReader(text))
-	depth, isKey := 0, false
-	for {
-		t, err := d.Token()
-		if err != nil {
-			return false
-		}
-		switch t := t.(type) {
-		case json.Delim:
-			switch t {
-			case '{', '[':
-				depth++
-				isKey = depth == 1
-				continue
-			}
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
 			depth--
-		case string:
-			if depth == 1 && isKey && (strings.EqualFold(t, "ignition") || t == "ignitionVersion") {
+		case '/':
+			i += comment(text[i:])
+		case '"':
+			length := quoted(text[i:])
+			var name string // empty for what is no text, and that is no member's name
+			_ = json.Unmarshal(text[i:min(i+length+1, len(text))], &name)
+			i += length
+			behind := bytes.TrimLeft(text[min(i+1, len(text)):], " \t\r\n")
+			if depth == 1 && bytes.HasPrefix(behind, []byte(":")) && (strings.EqualFold(name, "ignition") || name == "ignitionVersion") {
 				return true
 			}
 		}
-		if depth == 1 {
-			isKey = !isKey
-		} else if depth == 0 {
-			return false
+	}
+	return false
+}
+
+// quoted returns the offset of the quote that closes the one at the beginning of a text.
+func quoted(text []byte) int {
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
 		}
 	}
+	return len(text)
+}
+
+// comment returns the offset of the last character of a comment at the beginning of a text, which is 0 when there is none.
+func comment(text []byte) int {
+	for _, c := range [][2]string{{"//", "\n"}, {"/*", "*/"}} {
+		if bytes.HasPrefix(text, []byte(c[0])) {
+			if end := bytes.Index(text[2:], []byte(c[1])); end >= 0 {
+				return 2 + end + len(c[1]) - 1
+			}
+			return len(text)
+		}
+	}
+	return 0
 }
