@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/tree"
 	"github.com/vmseed/vmseed/machine"
 )
@@ -31,6 +32,7 @@ func (r *reader) hardware() {
 	r.machineType(domain.Get("machine"))
 	r.firmware(domain)
 	r.chassis(domain.Get("chassis"))
+	r.clock(domain.Get("clock"))
 }
 
 // resources looks at the fields of the resources; memory and cpu read the amounts.
@@ -67,15 +69,18 @@ func (r *reader) memory(domain tree.Value) {
 		return
 	}
 	amounts := make([]machine.Bytes, len(sources))
-	chosen := -1
+	chosen, broken := -1, false
 	for i, s := range sources {
-		if q, ok := r.quantity(s); ok {
-			amounts[i] = machine.Bytes(q.Times(1))
-			if chosen < 0 && amounts[i] > 0 {
-				chosen = i
-			} else if amounts[i] > 0 {
-				r.note(s, CodeNoGuest, "this concerns the cluster: the guest has what %s says", sources[chosen].Path())
-			}
+		q, ok := r.quantity(s)
+		amounts[i] = machine.Bytes(q.Times(1))
+		switch {
+		case !ok:
+			broken = broken || s.Exists() && s.Kind() != tree.Null
+		case amounts[i] == 0:
+		case chosen < 0:
+			chosen = i
+		default:
+			r.note(s, CodeNoGuest, "this concerns the cluster: the guest has what %s says", sources[chosen].Path())
 		}
 	}
 	if amounts[0] > 0 && amounts[2] > 0 && amounts[0] > amounts[2] {
@@ -96,7 +101,7 @@ func (r *reader) memory(domain tree.Value) {
 	case page > 0:
 		r.setMemory(v.Get("hugepages").Get("pageSize"), page)
 	case r.vm.Get("instancetype").Exists():
-	case r.list.HasErrors() && (guest.Exists() || request.Exists() || limit.Exists()):
+	case broken:
 	default:
 		r.refuse(domain, CodeMemory, "write \"memory: {guest: 1Gi}\" under domain",
 			"no memory requested, at least one of '%s', '%s' or '%s' must be set",
@@ -267,6 +272,7 @@ func (r *reader) firmware(domain tree.Value) {
 	features.Want(&r.list, tree.Map)
 	r.sort(features, featureFields)
 	smm := r.enabled(features.Get("smm"))
+	r.kernelBoot(v.Get("kernelBoot"))
 	loader := v.Get("bootloader")
 	if !loader.Want(&r.list, tree.Map) {
 		return
@@ -304,6 +310,52 @@ func (r *reader) firmware(domain tree.Value) {
 	if h.SecureBoot && !smm {
 		r.refuse(secure, CodeFirmware, "write \"features: {smm: {enabled: true}}\" under domain, or \"secureBoot: false\" under efi",
 			"%s has EFI SecureBoot enabled. SecureBoot requires SMM, which is currently disabled.", r.in("domain.firmware.bootloader.efi"))
+	}
+}
+
+// kernelBoot reads a kernel that the machine boots from outside. KubeVirt has it in a container image, from which vmseed
+// does not take it.
+func (r *reader) kernelBoot(v tree.Value) {
+	if !v.Want(&r.list, tree.Map) {
+		return
+	}
+	v.Only(&r.list, "kernelArgs", "container")
+	args, image := v.Get("kernelArgs"), v.Get("container")
+	r.m.Boot.Append = args.Str(&r.list)
+	r.at(args.Range(), "boot.append")
+	if !image.Want(&r.list, tree.Map) {
+		if r.m.Boot.Append != "" {
+			r.refuse(args, CodeFirmware, "", "kernel arguments cannot be provided without an external kernel")
+		}
+		return
+	}
+	r.sort(image, kernelImageFields)
+	field := r.in("domain.firmware.kernelBoot.container")
+	if image.Get("image").Str(&r.list) == "" {
+		r.refuse(image, CodeFirmware, "", "%s must be defined with an image", field)
+	}
+	files := 0
+	for _, name := range []string{"kernelPath", "initrdPath"} {
+		if r.imagePath(image.Get(name), field+"."+name) != "" {
+			files++
+		}
+	}
+	if files == 0 {
+		r.refuse(image, CodeFirmware, "", "%s must be defined with at least one of the following: kernelPath, initrdPath", field)
+	}
+	r.list.Add(diag.Diagnostic{Code: CodeNoEffect, Severity: diag.Warning, Range: image.Span(), Field: image.Path(),
+		Summary: "vmseed takes no kernel out of a container image", Remedy: "copy the files out of it and run with --kernel and --initrd"})
+}
+
+// clock reads the time zone of the clock, which is not that of the guest.
+func (r *reader) clock(v tree.Value) {
+	if !v.Want(&r.list, tree.Map) {
+		return
+	}
+	r.sort(v, clockFields)
+	if zone := v.Get("timezone"); zone.Exists() {
+		zone.Str(&r.list)
+		zone.Warnf(&r.list, CodeNoEffect, "set the guest's own time zone in its user-data", "the clock of the machine shows UTC; only guests such as Windows would read another zone from it")
 	}
 }
 

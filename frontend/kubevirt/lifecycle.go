@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/tree"
 	"github.com/vmseed/vmseed/machine"
 )
@@ -42,6 +43,11 @@ func (r *reader) virtualMachine() {
 	}
 	r.runStrategy()
 	r.instanceType(r.vm.Get("instancetype"))
+	if preference := r.vm.Get("preference"); preference.Want(&r.list, tree.Map) {
+		r.list.Add(diag.Diagnostic{Code: CodeInstanceType, Severity: diag.Warning, Range: preference.Span(), Field: preference.Path(),
+			Summary: "vmseed applies no preferences", Remedy: "state in the machine what they prefer, such as the buses of disks"})
+		preference.Consume()
+	}
 	r.dataVolumeTemplates(r.vm.Get("dataVolumeTemplates"))
 }
 

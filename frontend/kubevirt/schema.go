@@ -18,7 +18,7 @@ const (
 var (
 	objectFields = kubedoc.Table{"apiVersion": used, "kind": used, "metadata": used, "spec": used, "status": cluster}
 
-	vmFields = kubedoc.Table{"running": used, "runStrategy": used, "template": used, "instancetype": used, "preference": lost,
+	vmFields = kubedoc.Table{"running": used, "runStrategy": used, "template": used, "instancetype": used, "preference": used,
 		"dataVolumeTemplates": used, "updateVolumesStrategy": cluster}
 
 	templateFields = kubedoc.Table{"metadata": used, "spec": used, "apiVersion": cluster, "kind": cluster}
@@ -29,7 +29,7 @@ var (
 		"serviceAccountName": cluster, "tolerations": cluster, "topologySpreadConstraints": cluster, "evictionStrategy": cluster,
 		"startStrategy": lost, "livenessProbe": cluster, "readinessProbe": cluster, "resourceClaims": cluster, "utilityVolumes": cluster}
 
-	domainFields = kubedoc.Table{"resources": used, "cpu": used, "memory": used, "machine": used, "firmware": used, "clock": lost,
+	domainFields = kubedoc.Table{"resources": used, "cpu": used, "memory": used, "machine": used, "firmware": used, "clock": used,
 		"features": used, "devices": used, "ioThreadsPolicy": tuning, "ioThreads": tuning, "chassis": used,
 		"launchSecurity": lost, "rebootPolicy": tuning}
 
@@ -47,10 +47,14 @@ var (
 
 	resourceFields = kubedoc.Table{"requests": used, "limits": used, "overcommitGuestOverhead": cluster}
 
-	firmwareFields = kubedoc.Table{"uuid": used, "serial": used, "bootloader": used, "kernelBoot": lost, "acpi": lost}
+	firmwareFields = kubedoc.Table{"uuid": used, "serial": used, "bootloader": used, "kernelBoot": used, "acpi": lost}
 
 	featureFields = kubedoc.Table{"smm": used, "acpi": tuning, "apic": tuning, "hyperv": tuning, "hypervPassthrough": tuning,
 		"kvm": tuning, "pvspinlock": tuning}
+
+	kernelImageFields = kubedoc.Table{"image": used, "kernelPath": used, "initrdPath": used, "imagePullSecret": cluster, "imagePullPolicy": cluster}
+
+	clockFields = kubedoc.Table{"utc": tuning, "timer": tuning, "timezone": used}
 
 	chassisFields = kubedoc.Table{"asset": used, "manufacturer": lost, "version": lost, "serial": lost, "sku": lost}
 
