@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// maxEvents bounds what is kept of the events of one run. Reports beyond it are dropped, because a guest makes those.
+// maxEvents bounds what is kept of the events of one run. What a guest causes is dropped beyond it.
 const maxEvents = 5000
 
 // journal keeps the events of a VM in order, in memory for those who follow and in a file for the next supervisor.
@@ -55,8 +55,9 @@ func openJournal(dir string, fresh bool) (*journal, error) {
 func (j *journal) add(e Event) Event {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	final := e.Report != nil && e.Report.Stage.Ended()
-	if len(j.events) >= maxEvents && e.Report != nil && (!final || len(j.events) >= 2*maxEvents) {
+	guests := e.Report != nil || e.Condition != nil
+	final := e.Report != nil && e.Report.Stage.Ended() || e.Condition != nil && e.Condition.Status
+	if len(j.events) >= maxEvents && guests && (!final || len(j.events) >= 2*maxEvents) {
 		return Event{}
 	}
 	e.Sequence, e.Time = len(j.events)+1, time.Now().UTC()
