@@ -72,7 +72,11 @@ func (g *generator) user(u machine.User, at string) (hashed bool) {
 	out := types.PasswdUser{Name: u.Name, Gecos: stated(u.Gecos), UID: u.UID, PrimaryGroup: stated(u.PrimaryGroup), HomeDir: stated(u.Home),
 		NoCreateHome: stated(u.NoCreateHome), Shell: stated(u.Shell), System: stated(u.System)}
 	for _, name := range u.Groups {
-		out.Groups = append(out.Groups, types.Group(name))
+		if u.Name == DefaultUser {
+			g.join(name, u.Name)
+		} else {
+			out.Groups = append(out.Groups, types.Group(name))
+		}
 	}
 	for _, key := range u.SSHAuthorizedKeys {
 		if key := types.SSHAuthorizedKey(strings.TrimSpace(key)); !slices.Contains(out.SSHAuthorizedKeys, key) {
@@ -170,18 +174,23 @@ func (g *generator) groups(users []machine.User) {
 	}
 }
 
-// member puts a user of the machine into a group. For an account of the image, which useradd must not touch, usermod does
-// it at the first boot.
+// join puts an account that the image may have into a group at the first boot. Ignition would have usermod take it out of
+// all others.
+func (g *generator) join(group, user string) {
+	g.setup = append(g.setup, shell.Words([]string{"usermod", "-a", "-G", group, user}))
+}
+
+// member puts a user into a group.
 func (g *generator) member(group, user string) {
 	for i := range g.out.Passwd.Users {
-		if u := &g.out.Passwd.Users[i]; u.Name == user {
+		if u := &g.out.Passwd.Users[i]; u.Name == user && user != DefaultUser {
 			if !slices.Contains(u.Groups, types.Group(group)) {
 				u.Groups = append(u.Groups, types.Group(group))
 			}
 			return
 		}
 	}
-	g.setup = append(g.setup, shell.Words([]string{"usermod", "-a", "-G", group, user}))
+	g.join(group, user)
 }
 
 // sudo writes the rules of all users into one file. sudo passes over names with a dot in that directory.

@@ -100,8 +100,8 @@ func examples() []example {
 		{"users", machine.Machine{
 			SSH: machine.SSH{AuthorizedKeys: []string{"ssh-ed25519 AAAA k"}, PasswordAuth: of(false), DisableRoot: of(true)},
 			Users: []machine.User{{Name: "a", UID: of(1001), Groups: []string{"wheel", "devs"}, PrimaryGroup: "staff", Password: secret.New("p"), LockPassword: of(true), Sudo: []string{"ALL=(ALL) ALL", "other=(x) y"}},
-				{Default: true, ExpirePassword: true, Sudo: []string{"ALL=(ALL) NOPASSWD:ALL"}}, {Name: "homeless", NoCreateHome: true, SSHAuthorizedKeys: []string{"ssh-ed25519 AAAA h"}, LockPassword: of(true)}},
-			Groups: []machine.Group{{Name: "devs", GID: of(2000), Members: []string{"a", "daemon"}}}}, datasource.Options{}},
+				{Default: true, ExpirePassword: true, Groups: []string{"docker"}, Sudo: []string{"ALL=(ALL) NOPASSWD:ALL"}}, {Name: "homeless", NoCreateHome: true, SSHAuthorizedKeys: []string{"ssh-ed25519 AAAA h"}, LockPassword: of(true)}},
+			Groups: []machine.Group{{Name: "devs", GID: of(2000), Members: []string{"a", "daemon", "core"}}}}, datasource.Options{}},
 		{"files", machine.Machine{Files: []machine.File{{Path: "/a", Content: secret.New("one"), Owner: "core:0"}, {Path: "/a", Content: secret.New("two\n"), Append: true, Mode: 0o4755},
 			{Path: "/b", Content: secret.New("\x00\xff"), Mode: machine.NoAccess}, {Path: "/c", Content: secret.New("old")}, {Path: "/c", Content: secret.New("new"), Owner: "1000"}, {Path: "/d", Defer: true, Append: true}}}, datasource.Options{}},
 		{"system", system, datasource.Options{}},
