@@ -198,7 +198,7 @@ func TestRoot(t *testing.T) {
 // TestDefaults holds what a definition gets that says next to nothing.
 func TestDefaults(t *testing.T) {
 	m, _ := one(t, frontend.Options{}, instance("  domain: {memory: {guest: 1Gi}, devices: {}}\n  volumes: [{name: a, containerDisk: {image: x}}]\n"))
-	if n := m.Network; n.Mode != "" || len(n.NICs) != 1 || n.NICs[0].Name != "default" || n.NICs[0].Network != "pod" || n.NICs[0].DHCP4 {
+	if n := m.Network; n.Mode != "" || len(n.NICs) != 1 || n.NICs[0].Name != "default" || n.NICs[0].Network != "" || n.NICs[0].DHCP4 {
 		t.Errorf("network %+v", n)
 	}
 	if m.Disks[0].Bus != "sata" || m.Namespace != "default" || m.Compat != "kubevirt" || m.DataSource != "" || m.Running != nil {

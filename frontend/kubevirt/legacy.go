@@ -372,7 +372,9 @@ func (r *reader) legacyInterface(v tree.Value) {
 		source.Only(&r.list, "network", "bridge", "dev")
 		for _, field := range []string{"network", "bridge", "dev"} {
 			if text := source.Get(field).Str(&r.list); text != "" {
-				nic.Network = text
+				if text != "default" {
+					nic.Network = text
+				}
 			}
 		}
 	}

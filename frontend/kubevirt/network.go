@@ -13,10 +13,10 @@ import (
 // network is an entry of spec.networks.
 type network struct {
 	name string
-	// what is its kind, with the name of a network that the cluster defines.
-	what  string
-	value tree.Value
-	used  bool
+	// definition names a network that the cluster defines. That of the pod has none.
+	definition string
+	value      tree.Value
+	used       bool
 }
 
 // network reads networks and interfaces. KubeVirt writes no network document of its own: unless the definition has network
@@ -45,7 +45,7 @@ func (r *reader) network() {
 		}
 	}
 	if len(list.Items()) == 0 && len(networks) == 0 && attach {
-		r.m.Network.NICs = []machine.NIC{{Name: "default", Network: "pod"}}
+		r.m.Network.NICs = []machine.NIC{{Name: "default"}}
 		r.at(devices.Range(), "network.nics[0]")
 	}
 }
@@ -55,7 +55,7 @@ func (r *reader) networks() []*network {
 	list.Want(&r.list, tree.List)
 	var out []*network
 	pods := 0
-	for i, v := range list.Items() {
+	for _, v := range list.Items() {
 		if !v.Want(&r.list, tree.Map) {
 			continue
 		}
@@ -73,7 +73,7 @@ func (r *reader) networks() []*network {
 					src.Consume()
 					continue
 				}
-				n.what = r.networkSource(i, kind, src)
+				n.definition = r.networkSource(kind, src)
 			}
 		}
 		switch kinds {
@@ -83,7 +83,7 @@ func (r *reader) networks() []*network {
 		default:
 			r.refuse(v, CodeNetwork, "", "should have only one network type")
 		}
-		if n.what == "pod" {
+		if v.Get("pod").Kind() == tree.Map {
 			if pods++; pods == 2 {
 				r.refuse(v, CodeNetwork, "", "more than one interface is connected to a pod network in %s", r.in("interfaces"))
 			}
@@ -93,10 +93,11 @@ func (r *reader) networks() []*network {
 	return out
 }
 
-func (r *reader) networkSource(i int, kind string, src tree.Value) string {
+// networkSource reads where a network comes from, and returns the name of one that the cluster defines.
+func (r *reader) networkSource(kind string, src tree.Value) string {
 	if kind == "pod" {
 		r.sort(src, podNetworkFields)
-		return kind
+		return ""
 	}
 	src.Only(&r.list, "networkName", "default")
 	if first := src.Get("default"); first.Exists() {
@@ -135,7 +136,7 @@ func (r *reader) networkInterface(i int, v tree.Value, networks []*network) {
 	}
 	if at := slices.IndexFunc(networks, func(n *network) bool { return n.name == nic.Name }); at >= 0 {
 		networks[at].used = true
-		nic.Network = networks[at].what
+		nic.Network = networks[at].definition
 	} else {
 		var names []string
 		for _, n := range networks {
