@@ -79,6 +79,7 @@ func everything() machine.Machine {
 	}
 	m.Network.NICs = m.Network.NICs[:2]
 	m.PhoneHome, m.PowerState = machine.PhoneHome{}, machine.PowerState{}
+	m.Ignition = nil // goes by the firmware, which is no disk
 	return m
 }
 

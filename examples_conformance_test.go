@@ -28,8 +28,8 @@ func eachSource(t *testing.T, run func(t *testing.T, r *judge.Release, source st
 	})
 }
 
-// example loads the machine of files in a directory below examples, placed by a CNI result if one is named.
-func example(t *testing.T, dir, cni string, files ...string) machine.Machine {
+// loadExample loads the machine of files in a directory below examples, placed by a CNI result if one is named.
+func loadExample(t *testing.T, dir, cni string, files ...string) machine.Machine {
 	t.Helper()
 	e := engine()
 	e.Frontends = frontends.Frontends()
@@ -85,7 +85,7 @@ func arrived(t *testing.T, m machine.Machine, instance, host string, b judge.Boo
 
 // TestVirtletPod boots the pod of the specification with its objects.
 func TestVirtletPod(t *testing.T) {
-	m := example(t, "virtlet", "", "pod.yaml", "objects.yaml")
+	m := loadExample(t, "virtlet", "", "pod.yaml", "objects.yaml")
 	eachSource(t, func(t *testing.T, r *judge.Release, source string) {
 		b := boot(t, r, m, source, "iso", datasource.Options{})
 		arrived(t, m, "foobar", "ubuntu-vm", b) // the id is that of its annotation for meta-data
@@ -98,7 +98,7 @@ func TestVirtletPod(t *testing.T) {
 // TestVirtletNetwork boots the extended pod with the network that CNI plugins made, and looks at what the guest would
 // write for its network service.
 func TestVirtletNetwork(t *testing.T) {
-	m := example(t, "virtlet", "cni-result.json", "extended-pod.yaml", "extended-objects.yaml", "extended-keys.yaml")
+	m := loadExample(t, "virtlet", "cni-result.json", "extended-pod.yaml", "extended-objects.yaml", "extended-keys.yaml")
 	eachSource(t, func(t *testing.T, r *judge.Release, source string) {
 		req := request(t, m, source, "iso", datasource.Options{})
 		req.Render = []judge.Renderer{"netplan", "eni"}

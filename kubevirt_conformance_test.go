@@ -22,7 +22,7 @@ func TestKubeVirtExamples(t *testing.T) {
 		"inline": {"testvm-inline.yaml"}, "secret": {"testvm-secret.yaml", "my-vm-userdata.yaml"},
 		"extended": {"extended-vm.yaml", "extended-objects.yaml"},
 	} {
-		m := example(t, "kubevirt", "", files...)
+		m := loadExample(t, "kubevirt", "", files...)
 		t.Run(name, func(t *testing.T) {
 			eachSource(t, func(t *testing.T, r *judge.Release, source string) {
 				req := request(t, m, source, "iso", datasource.Options{})
