@@ -25,7 +25,6 @@ const maxEntries = 1 << 20
 
 // finder looks for the disk in the layers of a container image, from the last to the first, as they hide each other.
 type finder struct {
-	ctx context.Context
 	out *stage
 	// dir is the directory that is looked at, and only the file in it, "" for any; both without the leading slash.
 	dir, only string
@@ -39,8 +38,8 @@ type finder struct {
 	budget  int64
 }
 
-func newFinder(ctx context.Context, inside string, out *stage) *finder {
-	f := &finder{ctx: ctx, out: out, dir: defaultDirectory, hidden: map[string]bool{}, opaque: map[string]bool{}, budget: 2 * out.limit}
+func newFinder(inside string, out *stage) *finder {
+	f := &finder{out: out, dir: defaultDirectory, hidden: map[string]bool{}, opaque: map[string]bool{}, budget: 2 * out.limit}
 	if inside != "" {
 		f.only = strings.TrimPrefix(path.Clean(inside), "/")
 		f.dir = path.Dir(f.only)
@@ -50,13 +49,13 @@ func newFinder(ctx context.Context, inside string, out *stage) *finder {
 
 // extract writes the disk of a container image, given its layers from the first to the last.
 func extract(ctx context.Context, layers []layer, inside string, out *stage, m *meter) error {
-	f := newFinder(ctx, inside, out)
+	f := newFinder(inside, out)
 	for _, l := range slices.Backward(layers) {
 		in, err := l.tar(m)
 		if err != nil {
 			return err
 		}
-		err = f.layer(&spending{Reader: in, left: &f.budget, limit: f.budget})
+		err = f.layer(&spending{ctx: ctx, in: in, left: &f.budget, limit: 2 * out.limit})
 		if err == nil {
 			err = in.check()
 		}
@@ -104,9 +103,6 @@ func (f *finder) layer(in io.Reader) error {
 			break
 		}
 		if err != nil {
-			return err
-		}
-		if err := f.ctx.Err(); err != nil {
 			return err
 		}
 		if f.entries++; f.entries > maxEntries {
@@ -208,13 +204,17 @@ func typeName(flag byte) string {
 
 // spending reads at the cost of a budget that several readers share.
 type spending struct {
-	io.Reader
+	ctx   context.Context
+	in    io.Reader
 	left  *int64
 	limit int64
 }
 
 func (s *spending) Read(p []byte) (int, error) {
-	n, err := s.Reader.Read(p)
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := s.in.Read(p)
 	if *s.left -= int64(n); *s.left < 0 {
 		return 0, badImage(fmt.Sprintf("the layers of the container image are larger than %d bytes", s.limit), "allow more with vmseed image pull --max-size, if they are meant to be so large")
 	}

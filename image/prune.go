@@ -130,7 +130,7 @@ func (s *Store) Prune(ctx context.Context, o PruneOptions) ([]Entry, error) {
 			out = append(out, e)
 		}
 	}
-	return out, s.forget()
+	return out, errors.Join(s.forget(pointersDir), s.forget(imagesDir))
 }
 
 // remove removes an image unless somebody has it.
@@ -148,22 +148,27 @@ func (s *Store) remove(e Entry) (bool, error) {
 	return true, nil
 }
 
-// forget removes pointers to images that are gone, and locks of references that nobody fetches.
-func (s *Store) forget() error {
-	locks, err := filepath.Glob(filepath.Join(s.Dir, pointersDir, "*"+lockSuffix))
+// forget removes the records and locks in a directory of the store that belong to no image any more.
+func (s *Store) forget(dir string) error {
+	locks, err := filepath.Glob(filepath.Join(s.Dir, dir, "*"+lockSuffix))
 	if err != nil {
 		return err
 	}
 	for _, path := range locks {
-		file := strings.TrimSuffix(path, lockSuffix) + recordSuffix
-		p, ok, err := s.loadPointer(file)
-		if err != nil {
-			return err
+		file, hash := strings.TrimSuffix(path, lockSuffix)+recordSuffix, strings.TrimSuffix(filepath.Base(path), lockSuffix)
+		if dir == pointersDir {
+			p, ok, err := s.loadPointer(file)
+			if err != nil {
+				return err
+			}
+			if hash = p.SHA256; !ok {
+				hash = "none"
+			}
 		}
-		if _, err := os.Lstat(s.image(p.SHA256)); ok && !errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(s.image(hash)); !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		// Whoever holds the lock is about to write the pointer anew.
+		// Whoever holds the lock is about to write the record anew.
 		held, busy, err := lockNow(path, false)
 		if err != nil {
 			return err

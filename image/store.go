@@ -133,11 +133,14 @@ func (s *Store) Lookup(ref Reference, arch string) (*Image, error) {
 		i, err := localFile(ref)
 		return i, about(ref, err)
 	}
+	if err := ref.Check(); err != nil {
+		return nil, err
+	}
 	if _, err := os.Stat(filepath.Join(s.Dir, imagesDir)); errors.Is(err, fs.ErrNotExist) {
-		return nil, about(ref, ref.Check())
+		return nil, nil
 	}
 	i, err := s.cached(context.Background(), ref, Options{Arch: orHost(arch)})
-	return i, about(ref, errors.Join(ref.Check(), err))
+	return i, about(ref, err)
 }
 
 func orHost(arch string) string {

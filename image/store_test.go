@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
 // TestNeverServesWhatIsBroken changes an image in the store in ways that a look at it finds, and in one that only its
@@ -208,6 +210,17 @@ func TestInterrupted(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
+	assertClean(t, s, 0)
+}
+
+// TestInterruptedHere cancels the reading of a container image on this host before it begins.
+func TestInterruptedHere(t *testing.T) {
+	s := newStore(t)
+	ref := parse(t, "oci:"+writeLayout(t, map[string]mutate.Appendable{"": containerDisk(t, disk(1, 5000))}))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	i, err := s.Resolve(ctx, ref, amd64)
+	refused(t, i, err, Unavailable, "context canceled")
 	assertClean(t, s, 0)
 }
 
