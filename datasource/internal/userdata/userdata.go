@@ -93,15 +93,13 @@ func (c *composer) checkGenerated(generated *cloudconfig.Document) {
 }
 
 // Vendor returns the machine's vendor-data: its own layers, then those of the options' extra ones that are for cloud-init.
-// It is empty when there are none.
+// It is empty when there are none, and for a guest of Ignition, which does not read any.
 func Vendor(m machine.Machine, o datasource.Options) (secret.Text, diag.List) {
-	c := composer{m: m, o: o}
-	extra := o.Extra
 	if ignition.Machine(m) {
-		extra = nil
+		return secret.Text{}, nil
 	}
-	extra = slices.DeleteFunc(slices.Clone(extra), ignition.Recognise)
-	layers := slices.Concat(m.VendorData, extra)
+	c := composer{m: m, o: o}
+	layers := slices.Concat(m.VendorData, slices.DeleteFunc(slices.Clone(o.Extra), ignition.Recognise))
 	for _, x := range m.VendorData {
 		c.list = append(c.list, check(x, o.Guest)...)
 	}
