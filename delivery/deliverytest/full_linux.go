@@ -22,7 +22,7 @@ func (c Config) fullDisk(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 		path := filepath.Join(dir, "out")
-		_, err := c.Delivery.Deliver(t.Context(), c.full(), target(path))
+		_, err := c.Delivery.Deliver(t.Context(), c.huge(), target(path))
 		if !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("%s: got %v", size, err)
 		}

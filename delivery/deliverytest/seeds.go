@@ -65,16 +65,25 @@ func (c Config) full() seed.Seed {
 	if c.Carries == Volumes {
 		return Seed()
 	}
-	s := ignition("ü\u2028<&,=" + strings.Repeat("0123456789abcdef", 3<<16+1))
+	s := ignition("ü\u2028<&,=" + strings.Repeat("0123456789abcdef", 1000))
 	if c.Carries == Items {
 		s.Firmware.FwCfg = append(s.Firmware.FwCfg, seed.FwCfg{Name: "opt/com.example/a,b=c", Content: ignition("further").Firmware.FwCfg[0].Content})
 	}
 	return s
 }
 
-// large is a seed of one part that is large.
-func (c Config) large() seed.Seed {
+// huge is a full seed that no disk of 3 MiB holds.
+func (c Config) huge() seed.Seed {
 	s := c.full()
+	if c.Carries != Volumes {
+		s.Firmware.FwCfg[0].Content = ignition(strings.Repeat("x", 3<<20)).Firmware.FwCfg[0].Content
+	}
+	return s
+}
+
+// large is a seed of one part that no disk of 3 MiB holds.
+func (c Config) large() seed.Seed {
+	s := c.huge()
 	s.Volumes, s.Firmware.FwCfg = s.Volumes[:min(1, len(s.Volumes))], s.Firmware.FwCfg[:min(1, len(s.Firmware.FwCfg))]
 	return s
 }

@@ -11,7 +11,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -82,7 +81,7 @@ func (f Firmware) Deliver(ctx context.Context, s seed.Seed, t delivery.Target) (
 		if err := ctx.Err(); err != nil {
 			return delivery.Receipt{}, errors.Join(err, f.Remove(ctx, receipt))
 		}
-		path := f.path(s, b, t)
+		path := t.FilePath(s.Machine, b.name, f.Name())
 		_, statErr := os.Lstat(path)
 		if err := atomicfile.WriteBytes(path, b.content); err != nil {
 			return delivery.Receipt{}, errors.Join(err, f.Remove(ctx, receipt))
@@ -100,20 +99,6 @@ func (f Firmware) Deliver(ctx context.Context, s seed.Seed, t delivery.Target) (
 	}
 	receipt.Attachments = append(receipt.Attachments, delivery.KernelArgs(s)...)
 	return receipt, nil
-}
-
-func (f Firmware) path(s seed.Seed, b blob, t delivery.Target) string {
-	dir, name := t.Path, s.Machine.String()
-	if !t.Dir {
-		if b.name == "" {
-			return t.Path
-		}
-		dir = filepath.Dir(filepath.Clean(t.Path))
-	}
-	if b.name != "" {
-		name += "." + b.name
-	}
-	return filepath.Join(dir, name+"."+string(f.form))
 }
 
 // blobs are the files of a seed in this form.
@@ -188,13 +173,7 @@ func pad(content []byte) []byte {
 
 // Remove deletes the files that Deliver made.
 func (Firmware) Remove(_ context.Context, r delivery.Receipt) error {
-	var errs []error
-	for _, p := range r.Paths {
-		if err := os.Remove(p); !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
+	return delivery.RemoveFiles(r)
 }
 
 // Open reads a file or block device back that holds an Ignition config as a guest gets it: of version 3, since older ones

@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/vmseed/vmseed/delivery"
 	"github.com/vmseed/vmseed/format/fat"
@@ -48,7 +47,8 @@ func (v Volume) Deliver(ctx context.Context, s seed.Seed, t delivery.Target) (de
 		if err := ctx.Err(); err != nil {
 			return delivery.Receipt{}, errors.Join(err, v.Remove(ctx, receipt))
 		}
-		path, format := v.path(s, vol, t), formatOf(vol, v.format)
+		format := formatOf(vol, v.format)
+		path := t.FilePath(s.Machine, vol.Name, format)
 		if vol.Path != "" {
 			path = vol.Path
 		} else {
@@ -87,21 +87,6 @@ func formatOf(vol seed.Volume, format string) string {
 	return vol.Format
 }
 
-func (v Volume) path(s seed.Seed, vol seed.Volume, t delivery.Target) string {
-	dir := t.Path
-	if !t.Dir {
-		if vol.Name == "" {
-			return t.Path
-		}
-		dir = filepath.Dir(filepath.Clean(t.Path))
-	}
-	name := s.Machine.String()
-	if vol.Name != "" {
-		name += "." + vol.Name
-	}
-	return filepath.Join(dir, name+"."+formatOf(vol, v.format))
-}
-
 // write writes the image of one volume.
 func (v Volume) write(w io.Writer, vol seed.Volume) (int64, error) {
 	if v.format == "vfat" {
@@ -132,13 +117,7 @@ func (v Volume) write(w io.Writer, vol seed.Volume) (int64, error) {
 
 // Remove deletes the images that Deliver made.
 func (v Volume) Remove(_ context.Context, r delivery.Receipt) error {
-	var errs []error
-	for _, p := range r.Paths {
-		if err := os.Remove(p); !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
+	return delivery.RemoveFiles(r)
 }
 
 // Open reads the image at path back.
