@@ -62,6 +62,7 @@ func (r *reader) file(v value) {
 		f.Content = secret.New(data)
 	}
 	r.m.Files = append(r.m.Files, f)
+	r.member("files", v)
 }
 
 // mode reads permissions: a text of octal digits, or a number. The bit of a regular file, which chmod ignores, tells the

@@ -25,9 +25,13 @@ func (v value) kind() cloudconfig.Type { return cloudconfig.TypeOf(v.node) }
 type reader struct {
 	doc *cloudconfig.Document
 	m   machine.Machine
-	// set remembers where the scalars of m come from, by field.
-	set  map[string]value
-	list diag.List
+	// set remembers where the fields of m come from, where the members of its lists, and userPlaces where its users.
+	set        map[string]value
+	where      map[string][]value
+	userPlaces map[string]value
+	// places are those of the machine that the document is joined with.
+	places machine.Places
+	list   diag.List
 	// aliases are the device_aliases.
 	aliases map[string]string
 	// listed says that the document has a list of users, withDefault that the default user is among them.
@@ -181,12 +185,20 @@ func (r *reader) words(v value) []string {
 	return out
 }
 
-// The setters below store a value and remember its place under the name of the field.
+// mark remembers where a field comes from. Fields of list members have no name of their own.
+func (r *reader) mark(field string, v value) {
+	if field != "" {
+		r.set[field] = v
+	}
+}
+
+// The setters below store a value and mark the field.
 
 func (r *reader) setText(field string, to *string) func(value) {
 	return func(v value) {
 		if s, ok := r.text(v); ok {
-			*to, r.set[field] = s, v
+			*to = s
+			r.mark(field, v)
 		}
 	}
 }
@@ -194,7 +206,8 @@ func (r *reader) setText(field string, to *string) func(value) {
 func (r *reader) setFlag(field string, to **bool) func(value) {
 	return func(v value) {
 		if b, ok := r.boolean(v); ok {
-			*to, r.set[field] = &b, v
+			*to = &b
+			r.mark(field, v)
 		}
 	}
 }
@@ -202,7 +215,8 @@ func (r *reader) setFlag(field string, to **bool) func(value) {
 func (r *reader) setTrue(field string, to *bool) func(value) {
 	return func(v value) {
 		if b, ok := r.boolean(v); ok {
-			*to, r.set[field] = b, v
+			*to = b
+			r.mark(field, v)
 		}
 	}
 }
@@ -210,11 +224,18 @@ func (r *reader) setTrue(field string, to *bool) func(value) {
 func (r *reader) setNumber(field string, to **int) func(value) {
 	return func(v value) {
 		if n, ok := r.integer(v); ok {
-			*to, r.set[field] = &n, v
+			*to = &n
+			r.mark(field, v)
 		}
 	}
 }
 
-func (r *reader) addTexts(to *[]string) func(value) {
-	return func(v value) { *to = append(*to, r.texts(v)...) }
+func (r *reader) addTexts(field string, to *[]string) func(value) {
+	return func(v value) {
+		*to = append(*to, r.texts(v)...)
+		r.set[field] = v
+	}
 }
+
+// member remembers where a member of a list comes from.
+func (r *reader) member(list string, v value) { r.where[list] = append(r.where[list], v) }

@@ -95,6 +95,7 @@ func (r *reader) mounts(v value) {
 			r.apart(row, "the fields for dump and fsck are left to the guest")
 		}
 		r.m.Mounts = append(r.m.Mounts, m)
+		r.member("mounts", row)
 	}
 }
 
@@ -120,6 +121,7 @@ func (r *reader) diskSetup(v value) {
 		}, "")
 		if wanted {
 			r.m.Storage.Disks = append(r.m.Storage.Disks, d)
+			r.member("storage.disks", value{v.node.Content[i], item.path})
 		}
 	}
 }
@@ -238,4 +240,5 @@ func (r *reader) filesystem(v value) {
 		f.Type = "vfat"
 	}
 	r.m.Storage.Filesystems = append(r.m.Storage.Filesystems, f)
+	r.member("storage.filesystems", v)
 }

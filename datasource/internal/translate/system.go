@@ -100,8 +100,8 @@ func (r *reader) systemKeys() keys {
 		"packages":        r.packages,
 		"ca_certs":        r.caCerts,
 		"ca-certs":        r.caCerts,
-		"runcmd":          func(v value) { m.RunCmd = append(m.RunCmd, r.commands(v)...) },
-		"bootcmd":         func(v value) { m.BootCmd = append(m.BootCmd, r.commands(v)...) },
+		"runcmd":          func(v value) { m.RunCmd = append(m.RunCmd, r.commands("runcmd", v)...) },
+		"bootcmd":         func(v value) { m.BootCmd = append(m.BootCmd, r.commands("bootcmd", v)...) },
 		"phone_home":      r.phoneHome,
 		"power_state":     r.powerState,
 		"ssh_keys":        r.hostKeys,
@@ -122,7 +122,7 @@ func (r *reader) locale(v value) {
 // ntp reads servers and pools; the key alone switches the time service on.
 func (r *reader) ntp(v value) {
 	n := &r.m.NTP
-	r.mapping(v, keys{"enabled": r.setFlag("ntp.enabled", &n.Enabled), "servers": r.addTexts(&n.Servers), "pools": r.addTexts(&n.Pools)}, byFile)
+	r.mapping(v, keys{"enabled": r.setFlag("ntp.enabled", &n.Enabled), "servers": r.addTexts("ntp.servers", &n.Servers), "pools": r.addTexts("ntp.pools", &n.Pools)}, byFile)
 	if n.Enabled == nil && len(n.Servers)+len(n.Pools) == 0 {
 		on := true
 		n.Enabled, r.set["ntp.enabled"] = &on, v
@@ -134,6 +134,7 @@ func (r *reader) packages(v value) {
 		switch item.kind() {
 		case cloudconfig.String:
 			r.m.Packages.Install = append(r.m.Packages.Install, item.node.Value)
+			r.set["packages.install"] = v
 		default:
 			r.lost(item, "name the packages alone, without version or package manager")
 		}
@@ -149,23 +150,26 @@ func (r *reader) caCerts(v value) {
 	r.mapping(v, keys{"remove_defaults": remove, "remove-defaults": remove, "trusted": func(v value) {
 		for _, c := range r.texts(v) {
 			r.m.CACerts = append(r.m.CACerts, secret.New(c))
+			r.member("caCerts", v)
 		}
 	}}, byCommand)
 }
 
 // commands reads runcmd and bootcmd: a text is for the shell, a list is an argument vector (util.shellify).
-func (r *reader) commands(v value) []machine.Command {
+func (r *reader) commands(field string, v value) []machine.Command {
 	var out []machine.Command
 	for _, item := range r.items(v) {
 		switch item.kind() {
 		case cloudconfig.List:
 			if args := r.arguments(item); len(args) > 0 {
 				out = append(out, machine.Command{Args: args})
+				r.member(field, item)
 			}
 		case cloudconfig.Null:
 		default:
 			if s, ok := r.text(item); ok {
 				out = append(out, machine.Command{Shell: s})
+				r.member(field, item)
 			}
 		}
 	}
@@ -241,6 +245,7 @@ func (r *reader) powerState(v value) {
 	}, byCommand)
 	if p.Mode != "" && !never {
 		r.m.PowerState = p
+		r.set["powerState"] = v
 	}
 }
 

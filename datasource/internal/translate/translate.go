@@ -5,6 +5,8 @@
 package translate
 
 import (
+	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -17,7 +19,7 @@ import (
 // CloudConfig adds to a machine what a layer of cloud-config says. Scalars of the layer replace those of the machine, with a
 // warning where both differ; members of lists come behind the machine's, but the machine's user or group of the same
 // name is joined with the layer's. Every key without a counterpart yields a diagnostic with its place. The machine that
-// was given is not changed.
+// was given is not changed; the one that is returned has the places of what was added.
 //
 // A layer that does not parse yields errors and the machine as it was.
 func CloudConfig(layer machine.Layer, into machine.Machine) (machine.Machine, diag.List) {
@@ -30,7 +32,7 @@ func CloudConfig(layer machine.Layer, into machine.Machine) (machine.Machine, di
 		l.Errorf(CodeValue, layer.Origin.Whole, "write it without anchors", "the cloud-config cannot be read: %v", err)
 		return into, l
 	}
-	r := reader{doc: plain, set: map[string]value{}, aliases: map[string]string{}}
+	r := reader{doc: plain, set: map[string]value{}, where: map[string][]value{}, userPlaces: map[string]value{}, aliases: map[string]string{}}
 	r.document(value{plain.Root(), ""})
 	r.join(&into)
 	return into, append(l, r.list...)
@@ -77,10 +79,31 @@ func done(value) {}
 
 // join adds what was read to a machine.
 func (r *reader) join(into *machine.Machine) {
+	r.places = maps.Clone(into.Places)
+	if r.places == nil {
+		r.places = machine.Places{}
+	}
+	for field, v := range r.set {
+		r.places[field] = r.doc.Range(v.node)
+	}
 	into.Users = joinNamed(into.Users, r.m.Users, sameUser, r.joinUser)
 	into.Groups = joinNamed(into.Groups, r.m.Groups, func(a, b machine.Group) bool { return a.Name == b.Name }, joinGroup)
+	for i, u := range into.Users {
+		if v, ok := r.userPlaces[userKey(u)]; ok {
+			r.places[fmt.Sprintf("users[%d]", i)] = r.doc.Range(v.node)
+		}
+	}
 	r.m.Users, r.m.Groups = nil, nil
 	r.joinValue(reflect.ValueOf(into).Elem(), reflect.ValueOf(&r.m).Elem(), "")
+	into.Places = r.places
+}
+
+// userKey is what tells users apart.
+func userKey(u machine.User) string {
+	if u.Default {
+		return "default"
+	}
+	return u.Name
 }
 
 // joinNamed appends the new members of a list, or joins them with the old ones of the same name.
@@ -96,12 +119,7 @@ func joinNamed[T any](old, add []T, same func(a, b T) bool, join func(old, add T
 	return out
 }
 
-func sameUser(a, b machine.User) bool {
-	if a.Default || b.Default {
-		return a.Default == b.Default
-	}
-	return a.Name == b.Name
-}
+func sameUser(a, b machine.User) bool { return a.Default == b.Default && userKey(a) == userKey(b) }
 
 // joinUser lets the new description win; keys, groups and rules of sudo are joined.
 func (r *reader) joinUser(old, add machine.User) machine.User {
@@ -149,6 +167,9 @@ func (r *reader) joinValue(to, from reflect.Value, path string) {
 		switch {
 		case src.IsZero():
 		case src.Kind() == reflect.Slice:
+			for j, v := range r.where[name] {
+				r.places[fmt.Sprintf("%s[%d]", name, dst.Len()+j)] = r.doc.Range(v.node)
+			}
 			joined := reflect.MakeSlice(src.Type(), 0, dst.Len()+src.Len())
 			dst.Set(reflect.AppendSlice(reflect.AppendSlice(joined, dst), src))
 		case src.Kind() == reflect.Struct && !machine.IsLeaf(src.Type()):

@@ -2,8 +2,11 @@ package translate_test
 
 import (
 	"flag"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,11 +59,20 @@ func documents(tb testing.TB) []document {
 	return out
 }
 
-// TestGolden shows what becomes of the documents below testdata: the machine, and what is said.
+// placesOf lists where the values of a machine stand.
+func placesOf(m machine.Machine) string {
+	var b strings.Builder
+	for _, path := range slices.Sorted(maps.Keys(m.Places)) {
+		fmt.Fprintf(&b, "%s %s\n", path, m.Places[path])
+	}
+	return b.String()
+}
+
+// TestGolden shows what becomes of the documents below testdata: the machine, what is said, and the places.
 func TestGolden(t *testing.T) {
 	for _, doc := range documents(t) {
 		m, l := read(doc.text)
-		got := machinetest.Dump(m) + "----\n" + said(l)
+		got := machinetest.Dump(m) + "----\n" + said(l) + "----\n" + placesOf(m)
 		golden := strings.TrimSuffix(doc.path, ".yaml") + ".txt"
 		if *update {
 			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {

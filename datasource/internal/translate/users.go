@@ -35,6 +35,7 @@ func (r *reader) accounts(get func(string) (value, bool)) {
 		if list := r.words(v); len(list) > 0 && r.hasDefault(v) {
 			u := r.defaultUser()
 			u.SSHImportID = append(u.SSHImportID, list...)
+			r.userAt(*u, v)
 		}
 	}
 	r.passwords(get)
@@ -84,7 +85,7 @@ func (r *reader) users(v value) {
 		names := r.words(v)
 		slices.Sort(names)
 		for _, name := range names {
-			r.addUser(machine.User{}, name)
+			r.addUser(v, machine.User{}, name)
 		}
 	case cloudconfig.Map:
 		for i := 0; i+1 < len(v.node.Content); i += 2 {
@@ -95,10 +96,11 @@ func (r *reader) users(v value) {
 		for _, item := range r.items(v) {
 			switch item.kind() {
 			case cloudconfig.Map:
-				r.addUser(r.description(item))
+				u, name := r.description(item)
+				r.addUser(item, u, name)
 			case cloudconfig.String, cloudconfig.List:
 				for _, name := range r.words(item) {
-					r.addUser(machine.User{}, name)
+					r.addUser(item, machine.User{}, name)
 				}
 			default:
 				r.wrong(item, "a name or a mapping")
@@ -111,25 +113,33 @@ func (r *reader) users(v value) {
 func (r *reader) userOfMap(v value, name string) {
 	if v.kind() == cloudconfig.Map {
 		u, _ := r.description(v)
-		r.addUser(u, name)
+		r.addUser(v, u, name)
 		return
 	}
 	if b, ok := r.boolean(v); ok && b {
-		r.addUser(machine.User{}, name)
+		r.addUser(v, machine.User{}, name)
 	}
 }
 
 // addUser adds a user, or fills in what an earlier description of the same user leaves open.
-func (r *reader) addUser(u machine.User, name string) {
+func (r *reader) addUser(v value, u machine.User, name string) {
 	if name == "default" {
 		r.withDefault, u.Default = true, true
 	} else {
 		u.Name = name
 	}
+	r.userAt(u, v)
 	r.m.Users = joinNamed(r.m.Users, []machine.User{u}, sameUser, fill)
 }
 
 func hasPassword(u machine.User) bool { return !u.Password.IsZero() || !u.PasswordHash.IsZero() }
+
+// userAt remembers the first place at which a user is spoken of.
+func (r *reader) userAt(u machine.User, v value) {
+	if _, ok := r.userPlaces[userKey(u)]; !ok {
+		r.userPlaces[userKey(u)] = v
+	}
+}
 
 // fill returns the first description with what the second says and the first does not.
 func fill(first, second machine.User) machine.User {
@@ -167,6 +177,7 @@ func (r *reader) oldUser(v value) {
 	r.withDefault, u.Default = true, true
 	d := r.defaultUser()
 	*d = fill(u, *d)
+	r.userAt(u, v)
 }
 
 // defaultUser returns the default user, which is added when it is not there yet.
@@ -196,6 +207,7 @@ func (r *reader) keysOfDefault(v value) {
 		u := r.defaultUser()
 		u.SSHAuthorizedKeys = append(u.SSHAuthorizedKeys, list...)
 	default:
+		r.set["ssh.authorizedKeys"] = v
 		r.m.SSH.AuthorizedKeys = append(r.m.SSH.AuthorizedKeys, list...)
 	}
 }
@@ -361,6 +373,7 @@ func (r *reader) setPassword(v value, u *machine.User, password string, hashed, 
 		r.lost(v, "choose a password")
 		return
 	}
+	r.userAt(*u, v)
 	u.Password, u.PasswordHash = secret.Text{}, secret.Text{}
 	if hashed {
 		u.PasswordHash = secret.New(password)
