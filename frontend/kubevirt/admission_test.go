@@ -101,6 +101,7 @@ func TestAdmission(t *testing.T) {
 		{withDevices("disks: [{name: a, disk: {bus: sata, readonly: §true}}]"), kubevirt.CodeDisk, "sata hard-disks do not support read-only."},
 		{withDevices("disks: [{name: a, lun: §{bus: scsi}}]"), kubevirt.CodeDisk, "spec.domain.devices.disks[0].lun can only be mapped to a DataVolume or PersistentVolumeClaim volume."},
 		{withDevices("disks: [{name: §c, disk: {}}]"), kubevirt.CodeDisk, "spec.domain.devices.disks[0].Name 'c' not found."},
+		{withDevices("disks: [{name: §c, cdrom: {}}]"), kubevirt.CodeDisk, "DeclarativeHotplugVolumes feature gate not enabled, cannot define an empty CD-ROM disk"},
 		{withDevices("disks: [{name: a, disk: {}}, {name: §a, disk: {}}]"), kubevirt.CodeDisk, "spec.domain.devices.disks[1] and spec.domain.devices.disks[0] must not have the same Name."},
 		{withDevices("disks: [§{name: a, disk: {}, cdrom: {}}]"), kubevirt.CodeDisk, "spec.domain.devices.disks[0] can only have a single target type defined"},
 		{withDevices("disks: [{name: a, disk: {}, cache: §fast}]"), kubevirt.CodeDisk, "spec.domain.devices.disks[0].cache has invalid value fast"},

@@ -167,6 +167,7 @@ func TestTraps(t *testing.T) {
 		"  - {name: b, cloudInitConfigDrive: §{userData: x}}\n"
 	checkMarked(t, two, diag.Error, kubevirt.CodeSecondSeed, []string{`"a" and "b"`, "fills the first"})
 	checkMarked(t, "  domain: {resources: {requests: {memory: §64M}}, devices: {}}\n", diag.Warning, kubevirt.CodeMemory, []string{"61 MiB", "--memory"})
+	checkMarked(t, "  domain: {memory: {guest: 1Gi}, devices: {}}\n  volumes: [{name: a, §cloudInitNoclod: {userData: x}}]\n", diag.Error, 1215, []string{`did you mean "cloudInitNoCloud"?`})
 	checkMarked(t, "  domain: {memory: {guest: 1Gi}, devices: {}}\n  §volume: []\n", diag.Error, 1215, []string{`did you mean "volumes"?`})
 }
 

@@ -1,6 +1,7 @@
 package kubevirt
 
 import (
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -88,8 +89,9 @@ func (r *reader) findVolumes() {
 			case e.Key == "name" || e.Value.Kind() == tree.Null:
 				continue
 			case kinds[e.Key].read == nil:
+				sources++
 				r.list.Add(diag.Diagnostic{Code: tree.CodeUnknownField, Severity: diag.Error, Range: e.Span(), Field: e.Value.Path(),
-					Summary: "there is no kind of volume \"" + e.Key + "\"", Remedy: tree.Suggest(e.Key, known)})
+					Summary: fmt.Sprintf("there is no kind of volume %q", e.Key), Remedy: tree.Suggest(e.Key, known)})
 			case sources == 0 && e.Value.Want(&r.list, tree.Map):
 				vol.kind, vol.src = e.Key, e.Value
 				sources++
@@ -102,17 +104,19 @@ func (r *reader) findVolumes() {
 		if sources != 1 {
 			r.refuse(v, CodeVolume, "", "%s must have exactly one source type set", vol.path)
 		}
-		r.checkName(vol)
-		if vol.kind != "" {
-			r.volumes = append(r.volumes, vol)
+		if !r.checkName(vol) || vol.kind == "" {
+			v.Consume()
+			continue
 		}
+		r.volumes = append(r.volumes, vol)
 		if r.seed.kind == "" && isSeed(vol.kind) {
 			r.seed = vol
 		}
 	}
 }
 
-func (r *reader) checkName(vol volume) {
+// checkName reports a name that a volume cannot have, and whether it is that of no other.
+func (r *reader) checkName(vol volume) bool {
 	name := vol.value.Get("name")
 	if wrong := dnsLabel(vol.name); wrong != "" {
 		name.Errorf(&r.list, CodeVolume, "", "%q cannot be the name of a volume: %s", vol.name, wrong)
@@ -121,9 +125,10 @@ func (r *reader) checkName(vol volume) {
 		if other.name == vol.name {
 			r.refuse(name, CodeVolume, "rename one of them", "%s and %s must not have the same Name.", vol.path, other.path)
 			r.list[len(r.list)-1] = r.list[len(r.list)-1].With(other.value.Range(), "the other one is here")
-			return
+			return false
 		}
 	}
+	return true
 }
 
 // hasVolume reports whether there is a volume of a kind, such as cloudInitNoCloud.
@@ -166,7 +171,13 @@ func (r *reader) readVolumes() {
 	}
 }
 
+// noSuchVolume reports a disk that names no volume. KubeVirt takes an empty drive, if a feature gate is on.
 func (r *reader) noSuchVolume(d disk) {
+	if d.device == "cdrom" {
+		r.refuse(d.value.Get("name"), CodeDisk, "give it a volume", "DeclarativeHotplugVolumes feature gate not enabled, cannot define an empty CD-ROM disk")
+		d.value.Consume()
+		return
+	}
 	var names []string
 	for _, v := range r.volumes {
 		names = append(names, v.name)
