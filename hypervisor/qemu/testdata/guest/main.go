@@ -51,6 +51,9 @@ func run() error {
 	if what := options["vmseed.try"]; what != "" {
 		result["warnings"] = try(what, options["vmseed.address"], options["vmseed.gateway"])
 	}
+	if options["vmseed.configs"] != "" {
+		result["warnings"] = configs()
+	}
 	if port := options["vmseed.listen"]; port != "" {
 		l, err := net.Listen("tcp4", ":"+port)
 		if err != nil {

@@ -5,17 +5,21 @@ package qemu_test
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/vmseed/vmseed/internal/supervisor"
 	"github.com/vmseed/vmseed/internal/testguest"
 	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/seed"
 )
 
 // libraries are the lines of ldd.
@@ -52,6 +56,29 @@ func agentFiles(t *testing.T) map[string][]byte {
 		add(name, m[1])
 	}
 	return out
+}
+
+// Linux finds an Ignition config byte for byte in both places where Ignition looks, whatever the files are called.
+func TestIgnitionConfigs(t *testing.T) {
+	q, vm := guest(t, "vmseed.configs=1", "qemu_fw_cfg")
+	dir := filepath.Join(t.TempDir(), "a,b c")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	config := []byte(`{"ignition": {"version": "3.0.0"}, "note": "` + strings.Repeat("x", 5000) + `"}` + "\n")
+	file, device := filepath.Join(dir, "config,.ign"), filepath.Join(dir, "config,.img")
+	padded := append(slices.Clone(config), make([]byte, 512-len(config)%512)...)
+	if err := errors.Join(os.WriteFile(file, config, 0o600), os.WriteFile(device, padded, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	vm.Attachments = []seed.Attachment{
+		{Kind: seed.FwCfgFile, Name: seed.IgnitionItem, Path: file},
+		{Kind: seed.Drive, Path: device, Serial: "ignition", Bus: "virtio"},
+	}
+	sum := fmt.Sprintf("%x", sha256.Sum256(config))
+	if got, want := firstBoot(t, start(t, q, vm)).Result.Warnings, []string{"fw_cfg: " + sum, "block device: " + sum}; !slices.Equal(got, want) {
+		t.Errorf("the guest finds\n%q, want\n%q", got, want)
+	}
 }
 
 // The guest's own agent sets keys for a user that the guest makes only after the agent came up, on a port that nobody in
