@@ -1,14 +1,16 @@
 // Package netconfig describes the network of a guest once and writes it in every form that cloud-init reads:
 // network-config version 1, network-config version 2 (netplan), OpenStack's network_data.json and Debian's
 // interfaces(5) text. It also reads the first three, checks what a user wrote against the traps of cloud-init's
-// releases and renderers, and converts between the forms.
+// releases and renderers, and converts between the forms. For guests without cloud-init it writes the files that
+// NetworkManager and systemd-networkd read.
 //
 // What a form cannot say is never dropped in silence: the encoder names the link and the field in a diagnostic. The
 // table behind Expresses states per form and field what can be said.
 //
 // The forms are described in cloud-init's documentation (network-config-format-v1, network-config-format-v2), in
 // netplan's YAML reference, in nova's JSON schema for network_data.json and in interfaces(5). Where cloud-init's code
-// differs from these pages, the code of the releases 22.4 and 25.1 decides; comments name the difference.
+// differs from these pages, the code of the releases 22.4 and 25.1 decides; comments name the difference. Files follow
+// nm-settings-keyfile(5) of NetworkManager 1.42 and systemd.network(5) of systemd 252.
 package netconfig
 
 import (
