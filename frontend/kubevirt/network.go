@@ -13,6 +13,7 @@ import (
 // network is an entry of spec.networks.
 type network struct {
 	name string
+	path string // as KubeVirt's messages write it: spec.networks[0]
 	// definition names a network that the cluster defines. That of the pod has none.
 	definition string
 	value      tree.Value
@@ -31,9 +32,9 @@ func (r *reader) network() {
 			r.networkInterface(i, v, networks)
 		}
 	}
-	for i, n := range networks {
+	for _, n := range networks {
 		if !n.used {
-			r.refuse(n.value.Get("name"), CodeNetwork, "add an interface of this name", "%s '%s' not found.", r.in("networks[%d].name", i), n.name)
+			r.refuse(n.value.Get("name"), CodeNetwork, "add an interface of this name", "%s '%s' not found.", n.path+".name", n.name)
 		}
 	}
 	auto := devices.Get("autoattachPodInterface")
@@ -55,12 +56,12 @@ func (r *reader) networks() []*network {
 	list.Want(&r.list, tree.List)
 	var out []*network
 	pods := 0
-	for _, v := range list.Items() {
+	for i, v := range list.Items() {
 		if !v.Want(&r.list, tree.Map) {
 			continue
 		}
 		r.sort(v, networkFields)
-		n := &network{value: v, name: v.Get("name").Str(&r.list)}
+		n := &network{value: v, path: r.in("networks[%d]", i), name: v.Get("name").Str(&r.list)}
 		if slices.ContainsFunc(out, func(o *network) bool { return o.name == n.name }) {
 			r.refuse(v.Get("name"), CodeNetwork, "", "Network with name %q already exists, every network must have a unique name", n.name)
 			v.Consume()
