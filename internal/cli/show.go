@@ -62,8 +62,10 @@ data: URLs hold as well. The output holds the seed's secrets.`,
 func (a *app) open(ctx context.Context, in *inputFlags, args []string) ([]seed.Seed, diag.List, error) {
 	if len(args) == 1 && len(in.files) == 0 && args[0] != "-" {
 		s, err := a.engine.Open(args[0])
+		info, statErr := os.Stat(args[0])
+		isDir := statErr == nil && info.IsDir()
 		switch {
-		case err == nil && len(s.Volumes) == 0 && in.changes():
+		case err == nil && len(s.Volumes) == 0 && !isDir && in.changes():
 			// An Ignition config is a definition as well, which flags can add to.
 		case err == nil:
 			return []seed.Seed{s}, nil, nil
@@ -72,7 +74,7 @@ func (a *app) open(ctx context.Context, in *inputFlags, args []string) ([]seed.S
 		case !errors.Is(err, delivery.ErrNotSeed):
 			return nil, nil, err
 		}
-		if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
+		if isDir {
 			return nil, nil, &exitError{exitInput, fmt.Errorf("%s holds no seed: it has neither meta-data nor openstack/latest/meta_data.json, nor %s alone", args[0], seed.IgnitionFile)}
 		}
 	}
