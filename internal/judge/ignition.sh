@@ -25,17 +25,19 @@ put() {
 
 # As much of a Debian image as useradd and Ignition look at.
 mkdir -p "$root/root" "$root/home" "$root/var" "$root/usr/bin" "$root/etc/skel" "$root/etc/systemd/system"
-put /etc/passwd <<PASSWD
-root:x:0:0:root:/root:/bin/bash
-daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin
-PASSWD
-put /etc/group <<GROUP
-root:x:0:
-daemon:x:1:
-adm:x:4:
-sudo:x:27:
-users:x:100:
-GROUP
+# The users and groups of Debian 12.
+for user in root:0:0:/root:/bin/bash daemon:1:1:/usr/sbin: bin:2:2:/bin: sys:3:3:/dev: games:5:60:/usr/games: man:6:12:/var/cache/man: \
+	mail:8:8:/var/mail: proxy:13:13:/bin: www-data:33:33:/var/www: backup:34:34:/var/backups: nobody:65534:65534:/nonexistent:; do
+	name=${user%%:*} rest=${user#*:}
+	shell=${rest##*:} rest=${rest%:*}
+	echo "$name:x:${rest%:*}:$name:${rest##*:}:${shell:-/usr/sbin/nologin}"
+done | put /etc/passwd
+for group in root:0 daemon:1 bin:2 sys:3 adm:4 tty:5 disk:6 lp:7 mail:8 news:9 uucp:10 man:12 proxy:13 kmem:15 \
+	dialout:20 fax:21 voice:22 cdrom:24 floppy:25 tape:26 sudo:27 audio:29 dip:30 www-data:33 backup:34 operator:37 \
+	list:38 irc:39 src:40 shadow:42 utmp:43 video:44 sasl:45 plugdev:46 staff:50 games:60 users:100 _ssh:101 input:102 \
+	sgx:103 kvm:104 render:105 messagebus:106 systemd-network:998 systemd-journal:999 nogroup:65534; do
+	echo "${group%:*}:x:${group#*:}:"
+done | put /etc/group
 sed 's/:.*/:*:19000:0:99999:7:::/' "$root/etc/passwd" | put /etc/shadow
 sed 's/:.*/:*::/' "$root/etc/group" | put /etc/gshadow
 put /etc/login.defs <<DEFS

@@ -43,8 +43,8 @@ func TestIgnitionApplies(t *testing.T) {
 	if got, want := r.Account("judged"), "1234:judged:One:/home/judged:/bin/bash:$y$j9T$x:sudo,ops"; got != want {
 		t.Errorf("the account is %q, want %q", got, want)
 	}
-	if r.Group("ops") != "900" || r.Group("nobody") != "" || r.Account("nobody") != "" {
-		t.Errorf("groups %q and %q, account %q", r.Group("ops"), r.Group("nobody"), r.Account("nobody"))
+	if r.Group("ops") != "900" || r.Group("absent") != "" || r.Account("absent") != "" {
+		t.Errorf("groups %q and %q, account %q", r.Group("ops"), r.Group("absent"), r.Account("absent"))
 	}
 	if got := r.Presets(); !slices.Equal(got, []string{"disable c.service", "enable a.service"}) {
 		t.Errorf("presets %q", got)

@@ -14,11 +14,17 @@ import (
 	"github.com/vmseed/vmseed/machine"
 )
 
-// distributed are the groups that CoreOS and its kin bring. They keep most of them out of /etc/group, and groupmod would fail
-// for one that is declared and not there. Any other group that a user is in is declared, so that it is made where the
-// image has it not: useradd fails for a group that is missing, and with it the boot.
+// distributed are the groups that CoreOS and its kin bring, most of them outside of /etc/group, debianGroups those of Debian.
+// They are not declared: Ignition meets a declared group with groupadd or groupmod, and the boot ends where the one fails
+// because the group is there (always in Ignition 2.14), or the other because it is not in the file. Any other group that a
+// user is in is declared, so that it is made: useradd fails for a group that is missing.
 var distributed = []string{"root", "adm", "audio", "cdrom", "dialout", "disk", "docker", "floppy", "games", "input", "kvm", "lp",
 	"render", "sgx", "sudo", "systemd-journal", "tape", "tty", "users", "video", "wheel"}
+
+var debianGroups = []string{"root", "daemon", "bin", "sys", "adm", "tty", "disk", "lp", "mail", "news", "uucp", "man", "proxy",
+	"kmem", "dialout", "fax", "voice", "cdrom", "floppy", "tape", "sudo", "audio", "dip", "www-data", "backup", "operator", "list",
+	"irc", "src", "shadow", "utmp", "video", "sasl", "plugdev", "staff", "games", "users", "nogroup", "systemd-journal",
+	"systemd-network", "systemd-resolve", "_ssh", "input", "sgx", "kvm", "render", "messagebus"}
 
 // accounts writes groups and users. Ignition makes groups first, then users, then files, so owners may be named.
 func (g *generator) accounts() {
@@ -166,8 +172,7 @@ func (g *generator) groups(users []machine.User) {
 			case name == "" || declared[name]:
 			case !accountName(name):
 				g.errorf(CodeName, fmt.Sprintf("users[%d]", i), "name one group in each item", "%q cannot be the name of a group", name)
-			case !slices.Contains(distributed, name), g.family.debian:
-				// Debian's groups are all in /etc/group, so it does no harm to declare those that exist.
+			case !slices.Contains(g.family.groups(), name):
 				add(name, nil)
 			}
 		}

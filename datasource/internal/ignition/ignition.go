@@ -169,6 +169,14 @@ func familyOf(m machine.Machine, o datasource.Options) family {
 	return family{quiet: true, chrony: true, certDir: "/etc/pki/ca-trust/source/anchors", certExt: ".crt"}
 }
 
+// groups are those that an image has.
+func (f family) groups() []string {
+	if f.debian {
+		return debianGroups
+	}
+	return distributed
+}
+
 // generator builds the config of a machine's fields.
 type generator struct {
 	m      machine.Machine
