@@ -20,6 +20,7 @@ E2E_TIMEOUT ?= 60m
 
 # Every fuzz target, as directory:function. internal/archtest holds it complete.
 FUZZ = \
+	./datasource/internal/ignition:FuzzCompose \
 	./datasource/internal/translate:FuzzCloudConfig \
 	./datasource/internal/userdata:FuzzUserData \
 	./format/cloudconfig:FuzzMerge \
@@ -51,7 +52,7 @@ FUZZ = \
 	./report:FuzzParse
 
 # Debian packages that the tests need beside those which guests and judges list.
-PACKAGES = ca-certificates cloud-image-utils dosfstools e2fsprogs genisoimage iproute2 libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu libxml2-utils \
+PACKAGES = busybox ca-certificates cloud-image-utils dosfstools e2fsprogs genisoimage iproute2 libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu libxml2-utils \
 	mtools openssh-client p7zip-full qemu-efi-aarch64 qemu-guest-agent qemu-system-arm skopeo swtpm xorriso
 
 SUMMARY = go run ./internal/testsummary
