@@ -235,7 +235,7 @@ func (r *reader) filesystem(v value) {
 		}
 		number = n
 	}
-	f.Device, f.Partition = device, number
+	f.Device = devices.Partition(device, number)
 	if slices.Contains([]string{"vfat", "fat", "fat32", "msdos"}, f.Type) {
 		f.Type = "vfat"
 	}

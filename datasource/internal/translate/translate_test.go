@@ -170,6 +170,14 @@ func FuzzCloudConfig(f *testing.F) {
 	for _, doc := range documents(f) {
 		f.Add([]byte(doc.text))
 	}
+	for _, text := range []string{
+		"users: [default, {name: a, passwd: x}]", "user: {name: b, groups: [c]}", "users: {a: true}", "groups: {a: b}", "password: x",
+		"chpasswd: {expire: no, list: [a:b]}", "write_files: [{path: /a, content: b, permissions: '0600'}]", "hostname: a.b", "runcmd: [[a, 1], b]",
+		"mounts: [[vdb.1, /a, ext4, ro]]", "disk_setup: {vdb: {layout: true}}", "fs_setup: [{device: vdb, filesystem: ext4}]",
+		"power_state: {mode: halt, delay: +1}", "ntp: {pools: [a]}", "ssh_keys: {rsa_private: a}", "ca_certs: {trusted: a}", "phone_home: {url: a, post: all}",
+	} {
+		f.Add([]byte("#cloud-config\n" + text + "\n"))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		base := machine.Machine{Name: "vm", Users: []machine.User{{Name: "ann"}}, RunCmd: []machine.Command{{Shell: "first"}}}
 		text := string(data)
