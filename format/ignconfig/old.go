@@ -28,7 +28,7 @@ import (
 // translate reads a config of version 2.minor.0 and writes it anew for specification 3.
 func (s source) translate(data []byte, v version) Config {
 	shape{s, specification2}.walk(s.root, configType(specification2), nil)
-	if s.list.HasErrors() {
+	if s.list.HasErrors() || s.tooMany() {
 		return Config{}
 	}
 	cfg := s.readOld(data, v.minor)

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/internal/bounded"
 )
 
 // newest is the highest minor version of specification 3 that this package knows, newest2 that of specification 2.
@@ -37,6 +38,8 @@ type reading struct {
 	old bool
 	// depth counts the configs around one that travels inside another.
 	depth int
+	// mended means that commas were taken out already.
+	mended bool
 	// quiet leaves away what stands in a text that the user has not written.
 	quiet bool
 }
@@ -44,7 +47,8 @@ type reading struct {
 func parse(data []byte, r reading) (Config, diag.List) {
 	s, l := readJSON(data)
 	if l.HasErrors() {
-		if mended, commas := withoutCommas(data); len(commas) > 0 {
+		if mended, commas := withoutCommas(data); len(commas) > 0 && !r.mended {
+			r.mended = true
 			_, l = parse(mended, r)
 			l = append(commas, l...)
 		}
@@ -149,7 +153,7 @@ func unsupported(stated, suffix string, major, minor int) string {
 // modern reads a config of version 3.minor.0.
 func (s source) modern(data []byte, minor int) Config {
 	shape{s, minor}.walk(s.root, configType(minor), nil)
-	if s.list.HasErrors() {
+	if s.list.HasErrors() || s.tooMany() {
 		return Config{}
 	}
 	c, rpt, err := v3.ParseCompatibleVersion(data)
@@ -160,6 +164,26 @@ func (s source) modern(data []byte, minor int) Config {
 	}
 	stated := spec(minor)
 	return Config{text: bytes.Clone(data), stated: stated, version: stated, types: c}
+}
+
+// comparisons is how many pairs of a path and a link the official library may compare. A pair costs it a quarter of a
+// microsecond.
+const comparisons = 4_000_000
+
+// tooMany refuses configs that would keep the official library busy for longer than a second.
+func (s source) tooMany() bool {
+	count := func(list string) int {
+		if n := s.value("storage", list); n != nil {
+			return len(n.Content)
+		}
+		return 0
+	}
+	links := count("links")
+	if (links+count("files")+count("directories"))*links <= comparisons {
+		return false
+	}
+	s.errorf(bounded.CodeTooManyNodes, dataPath{"storage", "links"}, "ship them in an archive that a unit unpacks", "these are more links and files than can be compared within reason")
+	return true
 }
 
 // reported adds what an official library reports about a document whose paths are those of s.

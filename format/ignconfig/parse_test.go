@@ -199,3 +199,36 @@ func TestCodesAreExplained(t *testing.T) {
 		}
 	}
 }
+
+// What would keep the official library busy for minutes is refused before it sees it.
+func TestBudgets(t *testing.T) {
+	many := func(n int, item string) string {
+		var items []string
+		for i := range n {
+			items = append(items, fmt.Sprintf(item, i))
+		}
+		return strings.Join(items, ",")
+	}
+	links := many(2_100, `{"path": "/l%d", "target": "/x"}`)
+	old := many(2_100, `{"path": "/l%d", "target": "/x", "filesystem": "root"}`)
+	for name, tt := range map[string]struct{ in, want string }{
+		"links":               {with(`"storage": {"links": [` + links + `]}`), "these are more links and files than can be compared"},
+		"links of old":        {of("2.2.0", `"storage": {"links": [`+old+`]}`), "these are more links and files than can be compared"},
+		"values":              {with(`"passwd": {"users": [` + many(30_000, `{"uid": %d}`) + `]}`), "the document has more than 50000 values"},
+		"depth":               {with(`"x": ` + strings.Repeat("[", 200) + strings.Repeat("]", 200)), "nesting is deeper than 100 levels"},
+		"commas":              {`{"ignition": {"version": "3.0.0"}, "passwd": {"users": [` + strings.Repeat(`{"name": "a",},`, 200) + `]}}`, "trailing comma before }"},
+		"bytes that are none": {with(`"x": "` + "\xff" + `"`), "input is not UTF-8"},
+	} {
+		c, l := Parse(diag.File("c.ign"), []byte(tt.in))
+		if !c.IsZero() || !strings.Contains(l.Error(), tt.want) || len(l) > 110 {
+			t.Errorf("%s: %d remarks: %.300s", name, len(l), l.Error())
+		}
+	}
+	inside := `{"ignition": {"version": "3.0.0"}}`
+	for range 8 {
+		inside = `{"ignition": {"version": "3.0.0", "config": {"merge": [{"source": "` + data(inside) + `"}]}}}`
+	}
+	if _, l := Parse(diag.File("c.ign"), []byte(inside)); len(l) > 0 {
+		t.Errorf("configs inside configs: %v", l)
+	}
+}

@@ -16,6 +16,8 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_6/types"
 	"github.com/coreos/vcontext/tree"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/vmseed/vmseed/diag"
 )
 
 // specification2 stands for the minor version of specification 3 where a config has specification 2.
@@ -119,7 +121,7 @@ func (s shape) mismatch(n *yaml.Node, p dataPath, want, remedy string) {
 	if have == "a number" && want == "a whole number" {
 		have = "a number with a fraction, an exponent, or too many digits"
 	}
-	s.errorf(CodeType, p, remedy, "this should be %s, not %s", want, have)
+	s.addAt(n, CodeType, diag.Error, p, remedy, "this should be %s, not %s", want, have)
 }
 
 // numberRemedy computes the number that is meant. Modes are no secrets.
@@ -149,7 +151,7 @@ func (s shape) object(n *yaml.Node, t reflect.Type, p dataPath) {
 		}
 		seen[f.name] = key
 		if !exact {
-			s.warnf(CodeUnknownKey, p.child(tree.Key(key.Value)), fmt.Sprintf("write %q", f.name),
+			s.addAt(key, CodeUnknownKey, diag.Warning, p.child(tree.Key(key.Value)), fmt.Sprintf("write %q", f.name),
 				"the key has another case than the one that Ignition documents, and not every reader takes it")
 		}
 		s.walk(value, f.t, here)
@@ -161,12 +163,12 @@ func (s shape) unknown(key, value *yaml.Node, t reflect.Type, p dataPath) {
 	at := p.child(tree.Key(key.Value))
 	if s.minor != specification2 {
 		if minor, ok := s.since(p, key.Value); ok {
-			s.warnf(CodeUnknownKey, at, fmt.Sprintf("write \"version\": %q, or do without it", spec(minor)),
+			s.addAt(key, CodeUnknownKey, diag.Warning, at, fmt.Sprintf("write \"version\": %q, or do without it", spec(minor)),
 				"Ignition ignores this key in a config of version %s, it exists since %s", spec(s.minor), spec(minor))
 			return
 		}
 		if summary, remedy := removed(p, key.Value, value); summary != "" {
-			s.warnf(CodeUnknownKey, at, remedy, "%s", summary)
+			s.addAt(key, CodeUnknownKey, diag.Warning, at, remedy, "%s", summary)
 			return
 		}
 	}
@@ -174,7 +176,7 @@ func (s shape) unknown(key, value *yaml.Node, t reflect.Type, p dataPath) {
 	if near := nearest(t, key.Value); near != "" {
 		remedy = fmt.Sprintf("did you mean %q?", near)
 	}
-	s.warnf(CodeUnknownKey, at, remedy, "Ignition does not know this key and ignores it")
+	s.addAt(key, CodeUnknownKey, diag.Warning, at, remedy, "Ignition does not know this key and ignores it")
 }
 
 // since returns the first later version of specification 3 that has a key at a place.

@@ -90,16 +90,17 @@ func keyIndex(n *yaml.Node, key string) int {
 	if n.Kind != yaml.MappingNode {
 		return -1
 	}
-	folded := -1
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		switch name := n.Content[i].Value; {
-		case name == key:
+		if n.Content[i].Value == key {
 			return i
-		case strings.EqualFold(name, key):
-			folded = i
 		}
 	}
-	return folded
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if strings.EqualFold(n.Content[i].Value, key) {
+			return i
+		}
+	}
+	return -1
 }
 
 // text is how messages show a path, in the spelling of the document.
@@ -129,6 +130,11 @@ func at(n *yaml.Node) diag.Range { return diag.At("", n.Line, n.Column) }
 // add appends a remark about the value at a path.
 func (s source) add(code diag.Code, severity diag.Severity, p dataPath, remedy, format string, args ...any) {
 	n, _ := s.find(p)
+	s.addAt(n, code, severity, p, remedy, format, args...)
+}
+
+// addAt appends a remark about a node that is at hand.
+func (s source) addAt(n *yaml.Node, code diag.Code, severity diag.Severity, p dataPath, remedy, format string, args ...any) {
 	s.list.Add(diag.Diagnostic{Code: code, Severity: severity, Range: at(n), Field: s.text(p),
 		Summary: fmt.Sprintf(format, args...), Remedy: remedy})
 }
