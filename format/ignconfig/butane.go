@@ -53,9 +53,12 @@ func parseButane(data []byte) (Config, diag.List) {
 		l.Errorf(CodeButane, diag.At("", 1, 1), "write variant: fcos and version: 1.5.0, and what is wanted below", "a Butane document is one YAML mapping")
 		return Config{}, l
 	}
-	s := source{root: docs[0].Content[0], list: &l, snake: true}
+	s := source{root: docs[0].Content[0], list: &l, snake: true, budget: newBudget()}
 	stated, ok := s.variant()
 	if !ok {
+		return Config{}, l
+	}
+	if s.tooMany() {
 		return Config{}, l
 	}
 	text, rpt, err := butane.TranslateBytes(data, common.TranslateBytesOptions{Raw: true})

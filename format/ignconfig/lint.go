@@ -25,7 +25,7 @@ func Lint(origin diag.Origin, data []byte, guest Guest) diag.List {
 		return nil
 	}
 	var found diag.List
-	check := lint{source: source{root: root, list: &found, snake: IsButane(data)}, guest: guest, config: c}
+	check := lint{source: source{root: root, list: &found, snake: IsButane(data), budget: newBudget()}, guest: guest, config: c}
 	check.all(0)
 	return origin.Carry(found.Sorted())
 }
@@ -69,13 +69,13 @@ func (s lint) inside(r types.Resource, p dataPath, depth int) {
 	if !ok || depth >= maxDepth {
 		return
 	}
-	c, l := parse(data, reading{quiet: true})
+	c, l := parse(data, reading{quiet: true, budget: s.budget})
 	root := rootOf(data)
 	if l.HasErrors() || root == nil {
 		return
 	}
 	var found diag.List
-	lint{source: source{root: root, list: &found}, guest: s.guest, config: c}.all(depth + 1)
+	lint{source: source{root: root, list: &found, budget: s.budget}, guest: s.guest, config: c}.all(depth + 1)
 	n, _ := s.find(p.child("source"))
 	*s.list = append(*s.list, diag.Origin{Whole: at(n), What: "in the config at " + s.text(p)}.Carry(found)...)
 }

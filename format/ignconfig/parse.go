@@ -38,6 +38,8 @@ type reading struct {
 	old bool
 	// depth counts the configs around one that travels inside another.
 	depth int
+	// budget is that of the config around, or nil.
+	budget *int64
 	// mended means that commas were taken out already.
 	mended bool
 	// quiet leaves away what stands in a text that the user has not written.
@@ -54,7 +56,10 @@ func parse(data []byte, r reading) (Config, diag.List) {
 		}
 		return Config{}, l
 	}
-	s.list = &l
+	s.list, s.budget = &l, r.budget
+	if s.budget == nil {
+		s.budget = newBudget()
+	}
 	v, ok := s.version()
 	if !ok {
 		return Config{}, l

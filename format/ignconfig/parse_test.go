@@ -224,6 +224,16 @@ func TestBudgets(t *testing.T) {
 			t.Errorf("%s: %d remarks: %.300s", name, len(l), l.Error())
 		}
 	}
+	// Each of these unpacks to 8 MiB, and the hash of the last is wrong: it is beyond what is looked at.
+	packed := data(zip(strings.Repeat("x", 8<<20)))
+	item := `{"path": "/%d", "contents": {"compression": "gzip", "source": "` + packed + `"`
+	hash := `, "verification": {"hash": "sha512-` + strings.Repeat("0", 128) + `"}}}`
+	for n, want := range map[int]int{2: 1, 9: 0} {
+		_, l := Parse(diag.File("c.ign"), []byte(with(`"storage": {"files": [`+many(n, item+"}}")+`, {"path": "/last", `+strings.SplitN(item, ", ", 2)[1]+hash+`]}`)))
+		if len(l) != want {
+			t.Errorf("%d large files: %v", n, l)
+		}
+	}
 	inside := `{"ignition": {"version": "3.0.0"}}`
 	for range 8 {
 		inside = `{"ignition": {"version": "3.0.0", "config": {"merge": [{"source": "` + data(inside) + `"}]}}}`

@@ -6,6 +6,7 @@ import (
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -51,7 +52,7 @@ func (s source) child(r types.Resource, p dataPath, depth int) {
 	if !ok || depth >= maxDepth {
 		return
 	}
-	_, l := parse(data, reading{depth: depth + 1})
+	_, l := parse(data, reading{depth: depth + 1, budget: s.budget})
 	n, _ := s.find(p.child("source"))
 	*s.list = append(*s.list, diag.Origin{Whole: at(n), What: "in the config at " + s.text(p)}.Carry(l.Sorted())...)
 }
@@ -65,9 +66,16 @@ func (s source) content(r types.Resource, p dataPath) ([]byte, bool) {
 	if !ok {
 		return nil, false
 	}
+	if !s.afford(0) {
+		return nil, false
+	}
 	if r.Compression != nil && *r.Compression == "gzip" {
 		plain, err := bounded.Gunzip(data, limits().Bytes)
-		if err != nil {
+		switch {
+		case errors.Is(err, bounded.ErrTooLarge):
+			s.afford(limits().Bytes)
+			return nil, false
+		case err != nil:
 			s.errorf(CodeContent, p.child("source"), `compress it, or remove "compression"`, "the content cannot be unpacked with gzip")
 			return nil, false
 		}
@@ -76,11 +84,22 @@ func (s source) content(r types.Resource, p dataPath) ([]byte, bool) {
 		s.errorf(CodeContent, p.child("source"), `add "compression": "gzip"`, "the content is compressed, and nothing says so")
 		return nil, false
 	}
+	s.afford(int64(len(data)))
 	if want := r.Verification.Hash; want != nil && !hashFits(*want, data) {
 		s.errorf(CodeContent, p.child("verification").child("hash"), "compute it anew, of the content before it is compressed", "the hash is not that of the content")
 		return nil, false
 	}
 	return data, true
+}
+
+// afford takes bytes from the budget and reports whether there was something left of it.
+func (s source) afford(bytes int64) bool {
+	if s.budget == nil {
+		return true
+	}
+	left := *s.budget > 0
+	*s.budget -= bytes
+	return left
 }
 
 // hashFits reports whether the hash of unpacked data is the wanted one.

@@ -23,6 +23,14 @@ type source struct {
 	list *diag.List
 	// snake means that keys have Butane's spelling.
 	snake bool
+	// budget is how many bytes of contents may still be unpacked and looked at, or nil for any number.
+	budget *int64
+}
+
+// newBudget is the budget for a config and all that travels inside it. What is beyond it is not looked into.
+func newBudget() *int64 {
+	budget := 4 * limits().Bytes
+	return &budget
 }
 
 // dataPath names a value by keys and indices, as the reports of the official libraries do.
