@@ -141,6 +141,12 @@ func TestNotTranslated(t *testing.T) {
 		{"misspelt key", of("2.2.0", `‸"systemd_": {}`), "warning[VS3405]: systemd_: Ignition does not know this key and ignores it; did you mean \"systemd\"?"},
 		{"networkd ending", of("2.2.0", `"networkd": {"units": [‸{"name": "a.service"}]}`), "error[VS3404]: networkd.units[0]: the name of a networkd unit ends in"},
 		{"key", of("2.2.0", `"passwd": {"users": [{"name": "a", "sshAuthorizedKeys": [‸"canary-secret"]}]}`), "warning[VS3409]: passwd.users[0].sshAuthorizedKeys[0]: this is not a public key"},
+		{"directory on a named file system", of("2.2.0", `"storage": {"filesystems": [{"name": "data", "mount": {"device": "/dev/vdb", "format": "ext4"}}], "directories": [{"path": "/x", "mode": 493, "filesystem": ‸"data"}]}`),
+			`error[VS3415]: storage.directories[0].filesystem: specification 3 needs the place`},
+		{"link on a named file system", of("2.2.0", `"storage": {"filesystems": [{"name": "data", "mount": {"device": "/dev/vdb", "format": "ext4"}}], "links": [{"path": "/x", "target": "/y", "filesystem": ‸"data"}]}`),
+			`error[VS3415]: storage.links[0].filesystem: specification 3 needs the place`},
+		{"replaced by what is fetched", `{"ignition": {"version": "2.2.0", "config": {"replace": ‸{"source": "http://example.org/x"}}}}`, "warning[VS3414]: ignition.config.replace: the config that is fetched from here has to be of specification 3"},
+		{"hash of version 2.0.0", of("2.0.0", `"storage": {"files": [{"path": "/x", "filesystem": "root", "contents": {"source": "data:,x", "verification": {"hash": ‸"md5-0"}}}]}`), "error[VS3404]: storage.files[0].contents.verification.hash: the hash function is unknown"},
 		{"both create and beside", of("2.2.0", `"passwd": {"users": [‸{"name": "a", "gecos": "x", "create": {"gecos": "y"}}]}`), "error[VS3404]: passwd.users[0]: gecos stands in create and beside it"},
 	}
 	for _, tt := range tests {
