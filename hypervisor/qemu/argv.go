@@ -40,6 +40,8 @@ type command struct {
 	nics    []supervisor.NIC
 	down    []string
 	ssh     supervisor.SSH
+	// once are those of the kernel's arguments that are for the first boot alone.
+	once []string
 	// agent are the users whose credentials the guest agent sets.
 	agent []machine.AgentUser
 }
@@ -267,8 +269,8 @@ func (b *builder) tpm() {
 		Args: []string{"socket", "--tpm2", "--tpmstate", "dir=.,mode=0600", "--ctrl", "type=unixio,path=" + supervisor.TPMSocket + ",mode=0600", "--terminate"}})
 }
 
-// firstBoot is the argument that lets Ignition run. A boot loader of an image for Ignition gives it once.
-const firstBoot = "ignition.firstboot"
+// firstBoot are the arguments that let Ignition run. The boot loader of an image for Ignition gives them once.
+var firstBoot = []string{"ignition.firstboot", "flatcar.first_boot=1"}
 
 // kernel adds a kernel that QEMU starts by itself.
 func (b *builder) kernel() {
@@ -290,14 +292,17 @@ func (b *builder) kernel() {
 			return have == key || strings.HasPrefix(have, key+"=")
 		}) {
 			line = strings.TrimSpace(line + " " + a)
+			if slices.Contains(firstBoot, a) {
+				b.once = append(b.once, a)
+			}
 		} else if !slices.Contains(strings.Fields(boot.Append), a) {
 			b.list.Add(diag.Diagnostic{Code: CodeKernelArgument, Severity: diag.Warning, Range: b.at("boot.append"), Field: "boot.append",
 				Summary: fmt.Sprintf("the seed asks for the kernel argument %s, and the kernel gets another value of it", a)})
 		}
 	}
-	if slices.Contains(asked, firstBoot) {
+	if len(b.once) > 0 {
 		b.list.Add(diag.Diagnostic{Code: CodeKernelArgument, Severity: diag.Note, Range: b.at("boot"), Field: "boot",
-			Summary: "Ignition runs at every boot of this VM, because its kernel gets " + firstBoot + " each time"})
+			Summary: "Ignition runs again when the guest restarts by itself, because its kernel gets " + strings.Join(b.once, " ") + " until the VM is started anew"})
 	}
 	b.add("-kernel", boot.Kernel)
 	if boot.Initrd != "" {

@@ -59,6 +59,9 @@ func text(h host, c command) []string {
 	for _, u := range c.agent {
 		out = append(out, fmt.Sprintf("agent user %s password=%t keys=%q", u.Name, !u.Password.IsZero(), u.SSHAuthorizedKeys))
 	}
+	if len(c.once) > 0 {
+		out = append(out, "at the first boot alone "+strings.Join(c.once, " "))
+	}
 	for _, id := range c.down {
 		out = append(out, "unplugged "+id)
 	}

@@ -80,6 +80,7 @@ func (q *QEMU) prepare(vm hypervisor.VM) (supervisor.Plan, command, diag.List, e
 		plan.Attempts = append(plan.Attempts, supervisor.Attempt{Accel: accel, Args: c.args})
 	}
 	plan.NICs, plan.LinksDown, plan.SSH, plan.Helpers = c.nics, c.down, c.ssh, c.helpers
+	plan.Once = c.once
 	return plan, c, list, nil
 }
 

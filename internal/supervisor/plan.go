@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/vmseed/vmseed/internal/atomicfile"
@@ -60,6 +62,9 @@ type Plan struct {
 	Silence time.Duration `json:"silence,omitempty"`
 	// Fresh are files that are removed before each start, because their contents belong to one run.
 	Fresh []string `json:"fresh,omitempty"`
+	// Once are arguments of the guest's kernel that are for its first boot alone. When the guest says that it went well,
+	// they are taken out of the plan, and later starts go without.
+	Once []string `json:"once,omitempty"`
 	// StopGrace is how long the definition lets the guest take to shut down; 0 means that it does not say.
 	StopGrace time.Duration `json:"stopGrace,omitempty"`
 }
@@ -95,6 +100,22 @@ type SSH struct {
 	NIC int `json:"nic"`
 	// None means that the guest has no network.
 	None bool `json:"none,omitempty"`
+}
+
+// later is the plan for the starts after the first boot.
+func (p Plan) later() Plan {
+	attempts := slices.Clone(p.Attempts)
+	for i, a := range attempts {
+		attempts[i].Args = slices.Clone(a.Args)
+		at := slices.Index(a.Args, "-append") + 1
+		if at == 0 || at == len(a.Args) {
+			continue
+		}
+		words := slices.DeleteFunc(strings.Split(a.Args[at], " "), func(w string) bool { return slices.Contains(p.Once, w) })
+		attempts[i].Args[at] = strings.Join(words, " ")
+	}
+	p.Attempts, p.Once = attempts, nil
+	return p
 }
 
 // Save writes the plan into a VM's state directory.

@@ -328,3 +328,26 @@ func TestSupervisorKilled(t *testing.T) {
 		t.Errorf("start after QEMU's death: %v", err)
 	}
 }
+
+// Arguments for the first boot go when that went well, and not before.
+func TestOnce(t *testing.T) {
+	const line = "a  b first.boot c"
+	for behaviour, want := range map[string]string{good: "a  b c", deaf: "a  b c", shortLife: line} {
+		c := vm(t, false, behaviour)
+		plan, err := c.Plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan.Once, plan.Attempts[0].Args = []string{"first.boot"}, append(plan.Attempts[0].Args, "-append", line)
+		if err := plan.Save(c.Dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(within(t), false); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = c.WaitFirstBoot(within(t), nil)
+		if plan, err = c.Plan(); err != nil || plan.Attempts[0].Args[3] != want || len(plan.Once) > 0 != (want == line) {
+			t.Errorf("%s: %+v, %v", behaviour, plan, err)
+		}
+	}
+}
