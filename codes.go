@@ -22,6 +22,8 @@ const (
 	CodeNotWritten
 	// CodeFlattened is for a machine whose generated documents stand in the form.
 	CodeFlattened
+	// CodeNotRead is for objects of Kubernetes that concern no machine.
+	CodeNotRead
 )
 
 // Codes explains the diagnostics of this package.
@@ -45,5 +47,8 @@ func Codes() []diag.Explanation {
 		{Code: CodeFlattened, Title: "fields became user-data",
 			Text: "The form to convert to has no words for users, files, mounts and the like of its own. They stand in the converted definition as " +
 				"the user-data, vendor-data and network document that the guest of the original reads, so that its guest reads the same."},
+		{Code: CodeNotRead, Title: "object that concerns no machine",
+			Text: "The input holds a Kubernetes object beside its machines that neither is one nor is referred to by one, such as a Service. It is " +
+				"passed over. If it should have been a machine, correct its `apiVersion` and `kind`."},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/vmseed/vmseed/diag"
@@ -45,6 +46,9 @@ func (e *Engine) Load(ctx context.Context, inputs []Input, o LoadOptions) ([]mac
 	objects, problems := kubeobject.NewManifest(s.objects)
 	l = append(l, problems...)
 	if l.HasErrors() {
+		return nil, l
+	}
+	if l = append(l, s.others()...); l.HasErrors() {
 		return nil, l
 	}
 	resolver := chain{first: objects, next: o.Resolver}
@@ -92,7 +96,27 @@ type sorter struct {
 	engine    *Engine
 	documents [][]frontend.Document // by front end
 	objects   []kubeobject.Object
+	// strangers are documents that no front end knows.
+	strangers []tree.Value
 	list      diag.List
+}
+
+// others says what becomes of documents that no front end knows. Beside a machine, objects of Kubernetes such as a Service
+// are what manifests hold as well; anything else is an error.
+func (s *sorter) others() diag.List {
+	var l diag.List
+	known := slices.ContainsFunc(s.documents, func(d []frontend.Document) bool { return len(d) > 0 })
+	for _, v := range s.strangers {
+		var unheard diag.List
+		kind, version := v.Get("kind").Loose(&unheard), v.Get("apiVersion").Loose(&unheard)
+		if known && v.Kind() == tree.Map && kind != "" && version != "" && v.Get("metadata").Kind() == tree.Map {
+			l.Notef(CodeNotRead, v.Range(), "", "the %s (%s) concerns no machine, so it is not read", kind, version)
+			continue
+		}
+		l.Errorf(CodeUnknownForm, v.Range(), "user-data begins with #cloud-config or #!; other plain files are given by flags such as --network-config",
+			"this document is of none of the forms %s", strings.Join(Names(s.engine.Frontends), ", "))
+	}
+	return l
 }
 
 func (s *sorter) take(in Input) {
@@ -153,8 +177,7 @@ func (s *sorter) definition(d frontend.Document, text []byte) {
 	}
 	switch {
 	case at < 0:
-		s.list.Errorf(CodeUnknownForm, d.Tree.Range(), "user-data begins with #cloud-config or #!; other plain files are given by flags such as --network-config",
-			"this document is of none of the forms %s", strings.Join(Names(s.engine.Frontends), ", "))
+		s.strangers = append(s.strangers, d.Tree)
 	case len(same) > 1 && best == frontend.Strong:
 		s.list.Errorf(CodeUnknownForm, d.Tree.Range(), "remove what belongs to one of them",
 			"this document claims to be of several forms: %s", strings.Join(same, ", "))
