@@ -19,6 +19,7 @@ import (
 	"github.com/vmseed/vmseed/datasource"
 	"github.com/vmseed/vmseed/datasource/configdrive"
 	config "github.com/vmseed/vmseed/datasource/internal/ignition"
+	"github.com/vmseed/vmseed/datasource/internal/network"
 	"github.com/vmseed/vmseed/datasource/internal/userdata"
 	"github.com/vmseed/vmseed/datasource/nocloud"
 	"github.com/vmseed/vmseed/diag"
@@ -166,23 +167,24 @@ func volume(ds datasource.DataSource, m machine.Machine, o datasource.Options, t
 	o.Extra, o.Guest = nil, ""
 	m.Guest.Release = ""
 
-	alone := m
-	alone.Network = machine.Network{NICs: hardware(m.Network.NICs)}
-	render := func(m machine.Machine) (seed.Seed, diag.List) {
-		s, l := ds.Render(m, o)
-		return s, slices.DeleteFunc(l, func(d diag.Diagnostic) bool { return d.Code == userdata.CodeIgnition })
-	}
-	bare, l := render(alone)
-	whole, problems := render(m)
 	// What is wrong with the network as such has been said of the config.
-	lossy := func(d diag.Diagnostic) bool {
-		return slices.ContainsFunc(netconfig.Codes(), func(e diag.Explanation) bool { return e.Code == d.Code })
+	said := slices.Concat(network.Codes(), []diag.Explanation{{Code: userdata.CodeIgnition}})
+	s, l := ds.Render(m, o)
+	l = slices.DeleteFunc(l, among(said))
+	if slices.ContainsFunc(l, among(netconfig.Codes())) {
+		m.Network = machine.Network{NICs: hardware(m.Network.NICs)}
+		s, l = ds.Render(m, o)
+		l = slices.DeleteFunc(l, among(said))
+		l.Notef(CodeNetworkTwice, m.Places.Find("network"), "", "the network stands in the Ignition config alone, and not on the drive beside it")
 	}
-	if !slices.ContainsFunc(problems, lossy) {
-		return whole, l
+	return s, l
+}
+
+// among reports whether a diagnostic has one of the codes.
+func among(codes []diag.Explanation) func(diag.Diagnostic) bool {
+	return func(d diag.Diagnostic) bool {
+		return slices.ContainsFunc(codes, func(e diag.Explanation) bool { return e.Code == d.Code })
 	}
-	l.Notef(CodeNetworkTwice, m.Places.Find("network"), "", "the network stands in the Ignition config alone, and not on the drive beside it")
-	return bare, l
 }
 
 // hardware returns the NICs of the machine without the guest's use of them.
