@@ -17,7 +17,7 @@ func ExampleParse() {
 		fmt.Printf("%-8s  %s\n", ref.Kind, ref)
 	}
 	// Output:
-	// file      ./web.qcow2
+	// file      web.qcow2
 	// name      debian:13
 	// registry  docker.io/library/debian:13
 	// registry  docker.io/kubevirt/fedora-cloud-container-disk-demo:latest
