@@ -25,6 +25,7 @@ type Guest struct {
 func distributions() []Guest {
 	out := []Guest{
 		{name: "debian-12", minor: 3, program: "2.14", debian: true},
+		{name: "debian-13", minor: 3, program: "2.14", debian: true},
 		{name: "flatcar", minor: 5, program: "2.24"},
 		{name: "fcos", minor: 6, program: "2.26"},
 		{name: "rhcos", minor: 5},

@@ -14,7 +14,7 @@ func TestParseGuest(t *testing.T) {
 		minor int
 		text  string
 	}{
-		"debian-12": {3, "debian-12 (Ignition 2.14)"}, "flatcar": {5, "flatcar (Ignition 2.24)"}, "fcos": {6, "fcos (Ignition 2.26)"}, "rhcos": {5, "rhcos"},
+		"debian-12": {3, "debian-12 (Ignition 2.14)"}, "debian-13": {3, "debian-13 (Ignition 2.14)"}, "flatcar": {5, "flatcar (Ignition 2.24)"}, "fcos": {6, "fcos (Ignition 2.26)"}, "rhcos": {5, "rhcos"},
 		"ocp-4.8": {2, "ocp-4.8"}, "ocp-4.13": {2, "ocp-4.13"}, "ocp-4.14": {4, "ocp-4.14"}, "ocp-4.18": {4, "ocp-4.18"}, "ocp-4.19": {5, "ocp-4.19"}, "ocp-4.22": {5, "ocp-4.22"},
 		"ignition=3.0": {0, "an Ignition of specification 3.0.0"}, "ignition=3.3.0": {3, "an Ignition of specification 3.3.0"}, "ignition=3.6": {6, "an Ignition of specification 3.6.0"},
 		"ignition=2.0": {0, "Ignition 2.0"}, "ignition=2.2.1": {0, "Ignition 2.2"}, "ignition=2.3": {1, "Ignition 2.3"}, "ignition=2.14.0": {3, "Ignition 2.14"},
