@@ -23,6 +23,8 @@ type scenario struct {
 	// status is the exit status of vmseed run, output what must stand in what it prints.
 	status int
 	output []string
+	// never is what must not stand there.
+	never string
 	// checks are made in the guest after the first boot.
 	checks func(t *testing.T, v *vm) []check
 	// then goes on with the running VM.
@@ -79,6 +81,9 @@ func firstBoot(t *testing.T, v *vm, s scenario) {
 		if !strings.Contains(out, text) {
 			t.Errorf("vmseed run does not say %q:\n%s", text, out)
 		}
+	}
+	if s.never != "" && strings.Contains(out, s.never) {
+		t.Errorf("vmseed run says %q:\n%s", s.never, out)
 	}
 }
 

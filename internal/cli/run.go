@@ -21,6 +21,7 @@ import (
 	"github.com/vmseed/vmseed/internal/supervisor"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/report"
+	"github.com/vmseed/vmseed/seed"
 )
 
 // runFlags are those of run beside the input's.
@@ -313,6 +314,12 @@ func left(vm hypervisor.VM) machine.Machine {
 			m.Disks[i].Ephemeral = false
 		}
 	}
+	// What is attached with the seed is there. A prepared seed has no other media with it.
+	m.Media = slices.DeleteFunc(slices.Clone(m.Media), func(x machine.Media) bool {
+		return slices.ContainsFunc(vm.Attachments, func(a seed.Attachment) bool {
+			return a.Kind == seed.Drive && a.Label == x.Label && a.Serial == x.Serial
+		})
+	})
 	return m
 }
 
