@@ -115,28 +115,17 @@ func (c *composer) withoutMark(text string) string {
 	return strings.ReplaceAll(text, mark, "")
 }
 
-// keys are those of a cloud-config that set the fields which have no place in an Ignition config.
-var keys = map[machine.Field]string{"packages.install": "packages", "packages.update": "package_update", "packages.upgrade": "package_upgrade",
-	"ssh.deleteHostKeys": "ssh_deletekeys", "users.sshImportID": "users", "powerState.timeout": "power_state"}
-
 // cloudConfig adds what a cloud-config says to the machine. What the machine can hold and an Ignition config cannot is said
 // here, because nobody else knows that it was there.
 func (c *composer) cloudConfig(x machine.Layer) {
 	m, l := translate.CloudConfig(x, c.m)
 	c.list = append(c.list, l...)
 	told := machine.Lost(c.m, Expresses())
-	doc, _ := cloudconfig.Parse(x.Origin, []byte(x.Data.Reveal()))
 	for _, use := range machine.Lost(m, Expresses(), machine.HardwareFields(), machine.ControlFields()) {
 		if slices.Contains(told, use) {
 			continue
 		}
-		at := x.Origin.Whole
-		if doc != nil && keys[use.Field] != "" {
-			if n := doc.Get(keys[use.Field]); n != nil {
-				at = doc.Range(n)
-			}
-		}
-		c.list.Add(diag.Diagnostic{Code: CodeNoWords, Severity: diag.Warning, Range: at, Field: use.Path,
+		c.list.Add(diag.Diagnostic{Code: CodeNoWords, Severity: diag.Warning, Range: m.Places.Find(use.Path), Field: use.Path,
 			Summary: "an Ignition config cannot tell the guest this", Remedy: "do it by a script or in the image"})
 	}
 	c.m = m
