@@ -300,10 +300,6 @@ func (b *builder) kernel() {
 				Summary: fmt.Sprintf("the seed asks for the kernel argument %s, and the kernel gets another value of it", a)})
 		}
 	}
-	if len(b.once) > 0 {
-		b.list.Add(diag.Diagnostic{Code: CodeKernelArgument, Severity: diag.Note, Range: b.at("boot"), Field: "boot",
-			Summary: "Ignition runs again when the guest restarts by itself, because its kernel gets " + strings.Join(b.once, " ") + " until the VM is started anew"})
-	}
 	b.add("-kernel", boot.Kernel)
 	if boot.Initrd != "" {
 		b.add("-initrd", boot.Initrd)

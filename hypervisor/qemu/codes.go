@@ -44,7 +44,8 @@ func Codes() []diag.Explanation {
 		{Code: CodeKernelArgument, Title: "kernel argument without a kernel",
 			Text: "The seed asks for an argument on the guest's kernel command line, which vmseed sets only when it starts the kernel " +
 				"itself: `--kernel` and `--initrd`. The boot loader inside an image reads its own configuration. Images for Ignition have " +
-				"`ignition.platform.id` of their platform there, and `ignition.firstboot` until they have booted once."},
+				"`ignition.platform.id` of their platform there, and `ignition.firstboot` until they have booted once. vmseed does the same " +
+				"for a kernel that it starts: once the guest says that its first boot went well, the kernel gets `ignition.firstboot` no more."},
 		{Code: CodeBackingFile, Title: "image that leads to further files",
 			Text: "A qcow2 image can name another file as its base or its data, and QEMU would open that file of the host for the guest. " +
 				"An image from elsewhere must not. Flatten it with `qemu-img convert -O qcow2`, or state its format to say that you trust it."},

@@ -19,6 +19,7 @@ import (
 	"github.com/vmseed/vmseed/internal/supervisor"
 	"github.com/vmseed/vmseed/internal/testguest"
 	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/report"
 	"github.com/vmseed/vmseed/seed"
 )
 
@@ -78,6 +79,45 @@ func TestIgnitionConfigs(t *testing.T) {
 	sum := fmt.Sprintf("%x", sha256.Sum256(config))
 	if got, want := firstBoot(t, start(t, q, vm)).Result.Warnings, []string{"fw_cfg: " + sum, "block device: " + sum}; !slices.Equal(got, want) {
 		t.Errorf("the guest finds\n%q, want\n%q", got, want)
+	}
+}
+
+// A guest whose kernel is started directly gets what lets Ignition run at its first boot alone: not when it is reset, and
+// not when the VM is started again.
+func TestFirstBootOnce(t *testing.T) {
+	q, vm := guest(t, "vmseed.stay=1")
+	vm.Attachments = []seed.Attachment{{Kind: seed.KernelArg, Value: "ignition.firstboot"}}
+	vm.Options.Detach = true
+	c := start(t, q, vm)
+	first := firstBoot(t, c)
+	if !slices.Equal(first.Result.Warnings, []string{"Ignition would run"}) {
+		t.Errorf("at the first boot: %q", first.Result.Warnings)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	if err := c.Reset(ctx); err != nil {
+		t.Fatal(err)
+	}
+	second, done := report.Event{}, errors.New("done")
+	if err := c.Events(ctx, 0, func(e supervisor.Event) error {
+		if e.Report != nil && e.Report.Stage.Ended() && e.Report.Boot != first.Boot {
+			second = *e.Report
+			return done
+		}
+		return nil
+	}); !errors.Is(err, done) {
+		t.Fatalf("no report after a reset: %v", err)
+	}
+	if err := c.Stop(ctx, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(ctx, true); err != nil {
+		t.Fatal(err)
+	}
+	for name, e := range map[string]report.Event{"after a reset": second, "after another start": firstBoot(t, c)} {
+		if len(e.Result.Warnings) > 0 {
+			t.Errorf("%s: %q", name, e.Result.Warnings)
+		}
 	}
 }
 

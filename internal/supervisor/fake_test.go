@@ -53,6 +53,8 @@ type fake struct {
 	monitor   net.Conn
 	status    string
 	ended     chan int
+	// restarts means that QEMU ends when the guest restarts.
+	restarts bool
 	// asked is how often the agent was asked to set a password.
 	asked int
 }
@@ -66,6 +68,7 @@ const (
 	wrote     = "wrote"      // is stopped by QEMU after it wrote
 	stillborn = "stillborn"  // QEMU ends before its monitor answers
 	shortLife = "short-life" // speaks and powers off
+	reboots   = "reboots"    // as good, and restarts once it has reported, if that was its first boot
 	withAgent = "with-agent" // as good, with a guest agent
 )
 
@@ -142,9 +145,11 @@ func (f *fake) serveMonitor(conn net.Conn) {
 				}
 			}
 		case "system_powerdown":
-			if f.behaviour == good || f.behaviour == withAgent {
+			if f.behaviour != deaf {
 				after = func() { f.end("guest-shutdown") }
 			}
+		case "set-action":
+			f.restarts = true
 		case "quit":
 			after = func() { f.end("host-qmp-quit") }
 		}
@@ -206,7 +211,7 @@ func (f *fake) drain(conn net.Conn) {
 }
 
 func (f *fake) serveReports(conn net.Conn) {
-	if f.behaviour != good && f.behaviour != deaf && f.behaviour != withAgent {
+	if f.behaviour != good && f.behaviour != deaf && f.behaviour != withAgent && f.behaviour != reboots {
 		f.drain(conn)
 		return
 	}
@@ -222,6 +227,9 @@ func (f *fake) serveReports(conn net.Conn) {
 		if i != 1 && (!answers.Scan() || !strings.HasPrefix(answers.Text(), "ack ")) {
 			return
 		}
+	}
+	if f.behaviour == reboots && f.restarts && strings.Contains(os.Args[len(os.Args)-2], "first.boot") {
+		f.end("guest-reset")
 	}
 	f.drain(conn)
 }

@@ -251,11 +251,42 @@ func (s *supervisor) resume(ctx context.Context) error {
 			return err
 		}
 	}
+	if len(s.plan.Once) > 0 {
+		// A reset keeps the kernel's arguments, so the guest restarts in a new process without those of its first boot.
+		if err := m.Execute(ctx, "set-action", map[string]any{"reboot": "shutdown"}, nil); err != nil {
+			return err
+		}
+	}
 	if err := m.Execute(ctx, "cont", nil, nil); err != nil {
 		return err
 	}
 	s.status(Running, "")
 	return nil
+}
+
+// restarts reports whether QEMU, which has ended, did so because the guest restarts.
+func (s *supervisor) restarts() bool {
+	if m := s.qemu(); m != nil {
+		select { // its last event may be on the way
+		case <-m.Done():
+		case <-time.After(quitTime):
+		}
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return !s.stopping && s.ctx.Err() == nil && (s.shutdown == "guest-reset" || s.shutdown == "host-qmp-system-reset")
+}
+
+// again starts QEMU by the attempt that worked, as the plan says now.
+func (s *supervisor) again() (<-chan error, error) {
+	plan, err := LoadPlan(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	s.note("the guest restarts")
+	s.dropMonitor()
+	s.sweepSockets()
+	return s.attempt(plan.Attempts[s.attempted])
 }
 
 // quiet forgets the signs and troubles of an earlier attempt.

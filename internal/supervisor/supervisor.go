@@ -184,7 +184,12 @@ func (s *supervisor) watch(ended <-chan error) error {
 	for {
 		select {
 		case err := <-ended:
-			return s.verdict(err)
+			if !s.restarts() {
+				return s.verdict(err)
+			}
+			if ended, err = s.again(); err != nil {
+				return err
+			}
 		case reason := <-s.trouble:
 			err := s.giveUp(ended, reason)
 			if errors.Is(err, errWrote) || s.attempted+1 >= len(s.plan.Attempts) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -350,4 +351,70 @@ func TestOnce(t *testing.T) {
 			t.Errorf("%s: %+v, %v", behaviour, plan, err)
 		}
 	}
+}
+
+// A guest that restarts does so without the arguments of its first boot, and everything is connected to it again.
+func TestRestartOnce(t *testing.T) {
+	for _, detached := range []bool{false, true} {
+		c := vm(t, detached, reboots)
+		plan, err := c.Plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan.Once, plan.Attempts[0].Args = []string{"first.boot"}, append(plan.Attempts[0].Args, "-append", "a first.boot")
+		if err := plan.Save(c.Dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(within(t), detached); err != nil {
+			t.Fatal(err)
+		}
+		done := errors.New("done")
+		if err := c.Events(within(t), 0, func(e supervisor.Event) error {
+			if e.Note == "the guest restarts" {
+				return done
+			}
+			return nil
+		}); !errors.Is(err, done) {
+			t.Fatal(err)
+		}
+		console, err := c.Console(within(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		typeUntilHeard(t, console)
+		if s := state(t, c); s.Status != supervisor.Running || s.PID == 0 {
+			t.Errorf("state %+v", s)
+		}
+		if err := c.Stop(within(t), limit); err != nil {
+			t.Fatal(err)
+		}
+		if s := state(t, c); s.Status != supervisor.Stopped {
+			t.Errorf("state %+v", s)
+		}
+	}
+}
+
+// typeUntilHeard types on a console until the guest answers: its new process may not be connected yet.
+func typeUntilHeard(t *testing.T, console io.ReadWriteCloser) {
+	t.Helper()
+	defer console.Close()
+	heard := make(chan bool, 1)
+	go func() {
+		lines := bufio.NewScanner(console)
+		for lines.Scan() && lines.Text() != "heard hello" {
+		}
+		heard <- lines.Text() == "heard hello"
+	}()
+	for end := within(t); end.Err() == nil; {
+		fmt.Fprintln(console, "hello")
+		select {
+		case ok := <-heard:
+			if !ok {
+				t.Error("the console ended")
+			}
+			return
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	t.Error("the guest does not answer")
 }

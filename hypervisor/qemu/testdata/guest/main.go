@@ -51,6 +51,9 @@ func run() error {
 	if what := options["vmseed.try"]; what != "" {
 		result["warnings"] = try(what, options["vmseed.address"], options["vmseed.gateway"])
 	}
+	if _, first := options["ignition.firstboot"]; first {
+		result["warnings"] = []string{"Ignition would run"}
+	}
 	if options["vmseed.configs"] != "" {
 		result["warnings"] = configs()
 	}
