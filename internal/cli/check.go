@@ -27,10 +27,8 @@ cloud-init or Ignition would reject, ignore or crash on.`,
 			if err := checkGuest(in.guest); err != nil {
 				return err
 			}
-			var ignition diag.List
-			in.adjust = func(m *machine.Machine, _ *diag.List) { ignition = append(ignition, guestOfIgnition(*m, in.guest)...) }
+			in.adjust = func(m *machine.Machine, l *diag.List) { *l = append(*l, unchecked(*m, in.dataSource, in.guest)...) }
 			_, l, err := a.seeds(cmd.Context(), &in, args)
-			l = append(l, ignition...)
 			if err != nil {
 				return errors.Join(err, a.report(l, true))
 			}

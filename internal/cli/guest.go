@@ -24,23 +24,17 @@ func checkGuest(name string) error {
 	return usagef("--guest: unknown guest %q; known are %s", name, strings.Join(slices.Compact(known), ", "))
 }
 
-// guestOfIgnition says what the guest's Ignition does to a machine's configs. The data source does the same for cloud-init.
-func guestOfIgnition(m machine.Machine, name string) diag.List {
+// unchecked warns about what a machine has for a reader that is not known of the guest. The data sources check the rest.
+func unchecked(m machine.Machine, dataSource, guest string) diag.List {
 	var l diag.List
-	named := name != ""
-	name = cmp.Or(name, m.Guest.Release)
-	guest, err := ignconfig.ParseGuest(name)
+	_, cloudInit := lint.ParseGuest(guest)
+	_, ignition := ignconfig.ParseGuest(guest)
 	switch {
-	case name == "":
-	case err == nil:
-		for _, layer := range m.Ignition {
-			l = append(l, ignconfig.Lint(layer.Origin, []byte(layer.Data.Reveal()), guest)...)
-		}
-		if _, other := lint.ParseGuest(name); named && other != nil && m.DataSource != "ignition" && len(m.UserData.Layers) > 0 {
-			l.Add(unread(m, "userData.layers[0]", name, "cloud-init's user-data", "name one with cloud-init, such as debian-12"))
-		}
-	case named && len(m.Ignition) > 0:
-		l.Add(unread(m, "ignition[0]", name, "Ignition configs", "name one with Ignition, such as fcos or ignition=3.3"))
+	case guest == "":
+	case ignition != nil && len(m.Ignition) > 0:
+		l.Add(unread(m, "ignition[0]", guest, "Ignition configs", "name one with Ignition, such as fcos or ignition=3.3"))
+	case cloudInit != nil && cmp.Or(dataSource, m.DataSource) != "ignition" && len(m.UserData.Layers) > 0:
+		l.Add(unread(m, "userData.layers[0]", guest, "cloud-init's user-data", "name one with cloud-init, such as debian-12"))
 	}
 	return l
 }
