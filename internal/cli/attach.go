@@ -105,8 +105,7 @@ func (a *app) ways(asked string, m machine.Machine, s seed.Seed) (vmseed.Ways, d
 		ways.Volumes = asked
 	case "fw_cfg", "virtio-blk":
 		if s.Firmware.IsZero() {
-			return ways, l, usagef("--delivery %s: the seed is a volume labelled %s; leave --delivery out, or choose --datasource ignition with the platform qemu",
-				asked, s.Volumes[0].Label)
+			return ways, l, usagef("--delivery %s: the seed has nothing for the firmware; leave --delivery out, or choose --datasource ignition with the platform qemu", asked)
 		}
 		ways.Firmware = asked
 		if asked == "virtio-blk" && fwCfg {

@@ -48,7 +48,7 @@ func TestWays(t *testing.T) {
 	}{
 		{name: "cloud-init", m: cloud, want: "cidata by iso"},
 		{name: "cloud-init, vfat", flag: "vfat", m: cloud, want: "cidata by vfat"},
-		{name: "cloud-init by fw_cfg", flag: "fw_cfg", m: cloud, err: "labelled cidata"},
+		{name: "cloud-init by fw_cfg", flag: "fw_cfg", m: cloud, err: "nothing for the firmware"},
 		{name: "amd64", m: on(config, "amd64", ""), want: "opt/com.coreos/config by fw_cfg"},
 		{name: "flatcar", m: on(config, "arm64", "flatcar"), want: "opt/org.flatcar-linux/config by fw_cfg"},
 		{name: "s390x", m: on(config, "s390x", ""), want: "Ignition config by virtio-blk"},
