@@ -38,10 +38,10 @@ type check struct {
 	command, want string
 }
 
-// TestBoots boots nine times in all, and two guests whose initramfs ends the boot; two guests run at once.
+// TestBoots boots nine times in all, and three guests that end in the initramfs; two guests run at once.
 func TestBoots(t *testing.T) {
 	for program, debianPackage := range map[string]string{"qemu-system-x86_64": "qemu-system-x86", "ssh-keygen": "openssh-client",
-		"sfdisk": "fdisk", "mke2fs": "e2fsprogs", "isoinfo": "genisoimage", "cloud-localds": "cloud-image-utils"} {
+		"sfdisk": "fdisk", "mke2fs": "e2fsprogs", "debugfs": "e2fsprogs", "qemu-img": "qemu-utils", "isoinfo": "genisoimage", "cloud-localds": "cloud-image-utils"} {
 		need(t, program, debianPackage)
 	}
 	program := build(t)
@@ -49,7 +49,7 @@ func TestBoots(t *testing.T) {
 	slots := make(chan struct{}, 2)
 	for _, s := range []scenario{seedPod(t, f), extendedConfigDrive(t, f), extendedNoCloud(t, f), localds(t, f, program),
 		kubevirtSeed(t, f), kubevirtExtended(t, f),
-		ignitionSeed(t, f), ignitionMachine(t, f), ignitionRefused(t, f), ignitionDies(t, f)} {
+		ignitionSeed(t, f), ignitionMachine(t, f), ignitionRefused(t, f), ignitionDies(t, f), ignitionEnds(t, f)} {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			slots <- struct{}{}

@@ -120,3 +120,23 @@ func ignitionDies(t *testing.T, f fixtures) scenario {
 		},
 	}
 }
+
+// ignitionEnds is a guest that Ignition set up, over another platform, and that powers off without a word: nobody knows
+// whether its first boot went well, so it did not.
+func ignitionEnds(t *testing.T, f fixtures) scenario {
+	config := writeFile(t, "motd.ign", `{"ignition": {"version": "3.0.0"}, "storage": {"files": [
+		{"path": "/etc/motd", "overwrite": true, "contents": {"source": "data:,from%20OpenStack"}}]}}`)
+	return scenario{
+		name: "guest that ends without a word, config drive", vm: "silent",
+		args:   ignitionGuest(f, "quiet vmseed.stop ip=dhcp rd.neednet=1", config, "--hostname", "silent", "--ignition-platform", "openstack"),
+		status: 4,
+		output: []string{"config-2 by iso", "it was shut down"},
+		then: func(t *testing.T, v *vm) {
+			disk := filepath.Join(t.TempDir(), "disk.raw")
+			tool(t, nil, "qemu-img", "convert", "-O", "raw", filepath.Join(v.dir, "default_silent", "disk0.qcow2"), disk)
+			if got := tool(t, nil, "debugfs", "-R", "cat /etc/motd", disk); !strings.HasSuffix(got, "from OpenStack") {
+				t.Errorf("on the guest's disk /etc/motd is %q", got)
+			}
+		},
+	}
+}
