@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // ignitionConsole is the kernel's command line of a guest that Ignition sets up, which has no boot loader to give it one.
@@ -39,13 +40,33 @@ func ignitionSeed(t *testing.T, f fixtures) scenario {
 				{"IPv4 by DHCP", "ip -o -4 address show scope global | wc -l", "1"},
 			})
 		},
-		then: func(t *testing.T, v *vm) {
-			first := v.inspect(t).State.FirstBoot
-			if first == nil || first.Source != "agent" || first.Result == nil || !first.Result.FirstBoot || len(first.Result.HostKeys) == 0 {
-				t.Errorf("vmseed inspect says of the first boot: %+v", first)
-			}
-		},
+		then: ignitionOnce,
 	}
+}
+
+// ignitionOnce starts the VM again: Ignition runs at the first boot only.
+func ignitionOnce(t *testing.T, v *vm) {
+	first := v.inspect(t).State.FirstBoot
+	if first == nil || first.Source != "agent" || first.Result == nil || !first.Result.FirstBoot || len(first.Result.HostKeys) == 0 {
+		t.Fatalf("vmseed inspect says of the first boot: %+v", first)
+	}
+	v.ask(t, "echo by-hand >/etc/hostname")
+	if !t.Run("second boot", func(t *testing.T) {
+		start := time.Now()
+		v.must(t, answerLimit, "restart", v.name)
+		v.must(t, bootLimit, "wait", v.name, "--timeout", bootLimit.String())
+		t.Logf("second boot: %.0f s", time.Since(start).Seconds())
+	}) {
+		return
+	}
+	second := v.inspect(t).State.FirstBoot
+	if second == nil || second.Result == nil || second.Result.FirstBoot || !slices.Equal(first.Result.HostKeys, second.Result.HostKeys) {
+		t.Errorf("vmseed inspect says of the second boot: %+v", second)
+	}
+	v.examine(t, []check{
+		{"files are not written again", "hostname", "by-hand"},
+		{"kernel arguments", "grep -o 'ignition[^ ]*' /proc/cmdline", "ignition.platform.id=qemu"},
+	})
 }
 
 // ignitionMachine is a machine in words of its own for a guest that reads a config drive: accounts, files, units, a second
