@@ -99,9 +99,15 @@ mounts() {
 	printf ']'
 }
 
-# warnings: what Ignition let pass, and what did not start.
+# warnings: what Ignition let pass in the config, and what did not start. Its
+# other warnings may be of ways that it tried in vain before the right one.
 warnings() {
-	journalctl --boot --identifier=ignition --priority=warning --output=cat --no-pager 2>/dev/null
+	journalctl --boot --identifier=ignition --priority=warning --output=cat --no-pager 2>/dev/null |
+		while IFS= read -r line; do
+			case $line in
+			'warning at '*) printf '%s\n' "$line" ;;
+			esac
+		done | sort -u
 	systemctl list-units --state=failed --plain --no-legend --no-pager 2>/dev/null | while read -r unit _; do
 		echo "the unit $unit failed ($(systemctl show --property=Result --value "$unit" 2>/dev/null))"
 	done

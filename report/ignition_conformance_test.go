@@ -20,7 +20,7 @@ import (
 const fakeTools = `
 journalctl() {
 	case "$*" in
-	*--priority=warning*) printf '%s\n' 'warning at $.x, line 1: Unused key "a\b"' 'a	tab' ;;
+	*--priority=warning*) printf '%s\n' 'warning at $.x, line 1: Unused key "a\b"' 'warning at a	tab' 'GET error: no route' ;;
 	*) printf '%s\n' 'Ignition Debian 2.14.0+ds1-1+b6' 'Stage: fetch' ;;
 	esac
 }
@@ -63,7 +63,7 @@ func TestIgnitionReporterSpeaksJSON(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := m.Event.Result
-			want := []string{`warning at $.x, line 1: Unused key "a\b"`, "atab", `the unit odd\x2dname.service failed (exit-code)`}
+			want := []string{`warning at $.x, line 1: Unused key "a\b"`, "warning at atab", `the unit odd\x2dname.service failed (exit-code)`}
 			if diff := cmp.Diff(want, got.Warnings); diff != "" {
 				t.Errorf("warnings: -want +got:\n%s", diff)
 			}
