@@ -16,9 +16,9 @@ import (
 // probe is a text that no sample holds.
 const probe = "zqprobezq"
 
-// mutate changes every node of every definition in turn and calls verify with the files and the lines, counted from 1,
-// of the file that the changed value takes up.
-func (x *subject) mutate(t *testing.T, apply func(n *yaml.Node) bool, verify func(t *testing.T, path string, files []File, changed span)) {
+// mutate changes every node of every definition in turn and calls verify with the files and a function that says which
+// lines, counted from 1, the changed value takes up. It parses the file, and most changes show in the machine already.
+func (x *subject) mutate(t *testing.T, apply func(n *yaml.Node) bool, verify func(t *testing.T, path string, files []File, changed func() span)) {
 	t.Helper()
 	count := 0
 	for at, f := range x.sample.Files {
@@ -40,7 +40,7 @@ func (x *subject) mutate(t *testing.T, apply func(n *yaml.Node) bool, verify fun
 			files := slices.Clone(x.sample.Files)
 			files[at].Text = string(text)
 			count++
-			verify(t, place.path, files, find(t, f.Name, string(text), i))
+			verify(t, place.path, files, func() span { return find(t, f.Name, string(text), i) })
 		}
 	}
 	if count == 0 {
@@ -130,9 +130,9 @@ func (x *subject) testUnknown(t *testing.T) {
 		n.Style &^= yaml.FlowStyle
 		return true
 	}
-	x.mutate(t, add, func(t *testing.T, path string, files []File, s span) {
+	x.mutate(t, add, func(t *testing.T, path string, files []File, changed func() span) {
 		r := x.read(t, files)
-		if !strings.Contains(r.dump, probe) && !reported(r.list, probeLines(files, s)) {
+		if !strings.Contains(r.dump, probe) && !reported(r.list, probeLines(files, changed())) {
 			t.Errorf("what is added to %q is lost in silence; diagnostics: %v", path, r.list)
 		}
 	})
@@ -170,9 +170,9 @@ func (x *subject) testEveryValueCounts(t *testing.T) {
 		}
 		return true
 	}
-	x.mutate(t, change, func(t *testing.T, path string, files []File, s span) {
+	x.mutate(t, change, func(t *testing.T, path string, files []File, changed func() span) {
 		r := x.read(t, files)
-		if r.dump == x.clean.dump && !reported(r.list, s) {
+		if r.dump == x.clean.dump && !reported(r.list, changed()) {
 			t.Errorf("the value of %q does not count: another one gives the same machine and no diagnostic there", path)
 		}
 	})
@@ -218,11 +218,11 @@ func (x *subject) testWrongType(t *testing.T) {
 			return true
 		}
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
-			x.mutate(t, replace, func(t *testing.T, path string, files []File, s span) {
+			x.mutate(t, replace, func(t *testing.T, path string, files []File, changed func() span) {
 				r := x.read(t, files)
 				carried := strings.Contains(r.dump, probe) || strings.Contains(r.dump, "987654321987654321987")
 				// A value that sniffing rests on may turn the file into one of no form, which is an error of the whole.
-				if !carried && !reported(r.list, s) && len(r.machines) > 0 {
+				if !carried && !reported(r.list, changed()) && len(r.machines) > 0 {
 					t.Errorf("%s in the place of %q is lost in silence; diagnostics: %v", name, path, fmt.Sprint(r.list))
 				}
 				if len(r.machines) == 0 && len(r.list) == 0 {
