@@ -197,12 +197,29 @@ func (r *reader) layerSecret(v tree.Value, name, trouble string, keys ...string)
 			return machine.Layer{Name: item.Origin.What, Data: item.Value, Origin: item.Origin}, true
 		}
 	}
-	before := len(r.list)
-	r.missingKey(v, o, false, keys...)
-	if trouble != "" {
-		r.list[before].Summary = trouble + ": " + r.list[before].Summary
-	}
+	r.missingKey(v, o, trouble, keys...)
 	return machine.Layer{}, false
+}
+
+// missingKey reports that a Secret has none of the keys that KubeVirt reads. What the Secret calls its keys is the author's
+// to change: a definition cannot name another one.
+func (r *reader) missingKey(v tree.Value, o kubeobject.Object, trouble string, keys ...string) {
+	summary := fmt.Sprintf("%s has neither key %s", o.Ref, strings.Join(keys, " nor "))
+	if trouble != "" {
+		summary = trouble + ": " + summary
+	}
+	have := kubedoc.Keys(o)
+	remedy := fmt.Sprintf("give it the key %q", keys[0])
+	if meant, ok := tree.Closest(keys[0], have); ok {
+		remedy = fmt.Sprintf("rename its key %q to %q", meant, keys[0])
+	} else if len(have) > 0 {
+		remedy += "; it has " + strings.Join(have, ", ")
+	}
+	d := diag.Diagnostic{Code: CodeMissingKey, Severity: diag.Error, Range: v.Range(), Field: v.Path(), Summary: summary, Remedy: remedy}
+	if place := o.Tree.Range(); !place.IsZero() {
+		d = d.With(place, "the Secret is here")
+	}
+	r.list.Add(d)
 }
 
 // networkForm warns about a network document that KubeVirt copies to where cloud-init reads another form.

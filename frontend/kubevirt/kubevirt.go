@@ -207,11 +207,6 @@ func (r *reader) resolve(v tree.Value, kind, name string, optional bool) (kubeob
 	return r.finder().Find(&r.list, v, kind, name, optional)
 }
 
-// missingKey reports that an object has none of some keys.
-func (r *reader) missingKey(v tree.Value, o kubeobject.Object, optional bool, keys ...string) {
-	r.finder().Lacks(&r.list, v, o, optional, keys...)
-}
-
 // dnsLabel says what is wrong with a DNS label (RFC 1123) of at most 63 characters, or returns an empty text.
 func dnsLabel(text string) string {
 	switch {
