@@ -3,10 +3,13 @@ package ignconfig
 import (
 	"bytes"
 	"compress/gzip"
+	"reflect"
 
 	"github.com/clarketm/json"
 	v3 "github.com/coreos/ignition/v2/config/v3_6"
 	"github.com/coreos/ignition/v2/config/v3_6/types"
+	"github.com/coreos/ignition/v2/config/validate"
+	"github.com/coreos/vcontext/report"
 
 	"github.com/vmseed/vmseed/diag"
 )
@@ -34,54 +37,72 @@ func Merge(parent, child Config) (Config, diag.List) {
 // refuses whatever is newer than itself. The version stated in c does not matter. The same types give the same bytes: one
 // line of JSON. Diagnostics have a Field, but no place. With an error among them the Config is zero.
 func Build(c types.Config) (Config, diag.List) {
-	text, l, read := tryAs(c, newest)
-	minor := newest
+	c.Ignition.Version = spec(newest)
+	text, err := json.Marshal(c)
+	var read types.Config
+	if err == nil {
+		err = json.Unmarshal(text, &read)
+	}
+	if err != nil {
+		return Config{}, diag.List{{Code: CodeInvalid, Severity: diag.Error, Summary: "the config cannot be written as JSON"}}
+	}
+	minor, rpt := newest, validate.ValidateWithContext(read, nil)
 	for lower := range newest {
-		smaller, other, same := tryAs(c, lower)
 		// A version that knows less may warn of it: it has no effect there.
-		if smaller != nil && (len(other) <= len(l) || text == nil) {
-			text, minor, l, read = smaller, lower, other, same
+		other, whole := carriedBy(text, read, lower)
+		if whole && (rpt.IsFatal() || len(other.Entries) <= len(rpt.Entries)) {
+			minor, rpt = lower, other
 			break
 		}
 	}
-	if text == nil {
+	l := about(text, rpt)
+	if l.HasErrors() {
 		return Config{}, l
 	}
 	version := spec(minor)
+	if c.Ignition.Version != version {
+		c.Ignition.Version = version
+		text, _ = json.Marshal(c) // which it could at the newest version
+	}
 	return Config{text: text, stated: version, version: version, types: read}, l
 }
 
-// tryAs encodes a config at version 3.minor.0 and reads it back. There is no text when the version cannot carry all of it:
-// what it does not know is gone then.
-func tryAs(c types.Config, minor int) ([]byte, diag.List, types.Config) {
-	c.Ignition.Version = spec(minor)
-	text, err := json.Marshal(c)
-	if err != nil {
-		return nil, diag.List{{Code: CodeInvalid, Severity: diag.Error, Summary: "the config cannot be written as JSON"}}, types.Config{}
+// carriedBy reads a config with the official types of version 3.minor.0, and returns what they say about it and whether all of
+// it is there: what a version does not know is gone then. Text is the config at the newest version, and read what that is.
+func carriedBy(text []byte, read types.Config, minor int) (rpt report.Report, whole bool) {
+	c := reflect.New(configType(minor))
+	if json.Unmarshal(text, c.Interface()) != nil {
+		return rpt, false
+	}
+	c.Elem().FieldByName("Ignition").FieldByName("Version").SetString(spec(minor))
+	rpt = validate.ValidateWithContext(c.Elem().Interface(), nil)
+	if rpt.IsFatal() {
+		return rpt, false
+	}
+	kept, err := json.Marshal(c.Interface())
+	var back types.Config
+	if err != nil || json.Unmarshal(kept, &back) != nil {
+		return rpt, false
+	}
+	back.Ignition.Version = read.Ignition.Version
+	return rpt, reflect.DeepEqual(back, read)
+}
+
+// about says in diagnostics without places what an official library says about a text, and whether it keeps to the budgets
+// of configs. A text that is shorter than two bytes for each node cannot have too many of them.
+func about(text []byte, rpt report.Report) diag.List {
+	if len(rpt.Entries) == 0 && len(text) < 2*limits().Nodes {
+		return nil
 	}
 	s, l := readJSON(text)
-	if l.HasErrors() {
-		return nil, l, types.Config{}
-	}
-	s.list = &l
-	back, rpt, err := v3.ParseCompatibleVersion(text)
-	s.reported(rpt)
-	if err != nil && !l.HasErrors() {
-		summary, remedy := said(err.Error())
-		s.errorf(CodeInvalid, nil, remedy, "%s", summary)
+	if !l.HasErrors() {
+		s.list = &l
+		s.reported(rpt)
 	}
 	for i := range l {
 		l[i].Range, l[i].Related = diag.Range{}, nil
 	}
-	if l.HasErrors() {
-		return nil, l, types.Config{}
-	}
-	again := back
-	again.Ignition.Version = c.Ignition.Version
-	if kept, err := json.Marshal(again); err != nil || !bytes.Equal(kept, text) {
-		return nil, l, back
-	}
-	return text, l, back
+	return l
 }
 
 // wrapLimit is the size in bytes from which on Wrap compresses a child. Smaller ones are not worth the later version.

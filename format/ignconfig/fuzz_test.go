@@ -71,8 +71,9 @@ func FuzzParse(f *testing.F) {
 		if built.Version() > c.Version() {
 			t.Errorf("version %s is built of %s", built.Version(), c.Version())
 		}
-		if want, got := canonical(t, c), canonical(t, built); want != got {
-			t.Errorf("built %s\nof %s", got, want)
+		again, l = Parse(diag.File("f"), built.Text())
+		if want, got := canonical(t, c), canonical(t, again); want != got || l.HasErrors() || got != canonical(t, built) {
+			t.Errorf("built %s, which reads %s\nof %s", canonical(t, built), got, want)
 		}
 	})
 }
