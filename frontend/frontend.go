@@ -106,6 +106,9 @@ type Options struct {
 	// UserDataLimit is how many bytes of inline user-data, and of network data, a KubeVirt definition may hold; 0 stands
 	// for KubeVirt's own limit.
 	UserDataLimit int
+	// Stated are fields that the user states beside the documents, with a flag. What documents say of them is read as ever,
+	// but brings no warning that it is too little.
+	Stated machine.FieldSet
 }
 
 // ErrNotFound is wrapped by the errors of a Resolver about an object that does not exist.

@@ -113,7 +113,7 @@ func (r *reader) memory(domain tree.Value) {
 func (r *reader) setMemory(v tree.Value, size machine.Bytes) {
 	r.m.Hardware.Memory = size
 	r.at(v.Range(), "hardware.memory")
-	if size > 0 && size < smallMemory {
+	if size > 0 && size < smallMemory && !r.options.Stated.Has("hardware.memory") {
 		v.Warnf(&r.list, CodeMemory, "ask for 1Gi or more; vmseed run takes --memory",
 			"the guest gets %d MiB of memory, in which few systems other than CirrOS start", size>>20)
 	}

@@ -8,7 +8,26 @@ import (
 	"github.com/vmseed/vmseed/frontend"
 	"github.com/vmseed/vmseed/frontend/frontendtest"
 	"github.com/vmseed/vmseed/frontend/kubevirt"
+	"github.com/vmseed/vmseed/machine"
 )
+
+// TestStated holds that nothing is said about too little memory, or about an instance type that is not there, to a user who
+// gives the machine what it needs.
+func TestStated(t *testing.T) {
+	const head = "apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {name: a}\nspec:\n  runStrategy: Always\n"
+	for spec, fields := range map[string][]machine.Field{
+		"  template: {spec: {domain: {memory: {guest: 64M}, devices: {}}}}\n":          {"hardware.memory"},
+		"  instancetype: {name: small}\n  template: {spec: {domain: {devices: {}}}}\n": {"hardware.memory", "hardware.cpus"},
+	} {
+		file := frontendtest.File{Name: "vm.yaml", Text: head + spec}
+		for i := range len(fields) + 1 {
+			_, l := one(t, frontend.Options{Stated: machine.NewFieldSet(fields[:i]...)}, file)
+			if warns, should := l.Max() == diag.Warning, i < len(fields); warns != should {
+				t.Errorf("%s with %v: %v", spec, fields[:i], l)
+			}
+		}
+	}
+}
 
 // TestInstanceTypes holds where CPUs and memory of a machine with an instance type come from, and what is said when the
 // type is not there, is there twice, or the machine says something of its own.

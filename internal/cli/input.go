@@ -35,6 +35,8 @@ type inputFlags struct {
 	featureGates                                  []string
 	userDataLimit                                 int
 	kubeconfig, kubeContext                       string
+	// stated are the fields of the machine that flags state.
+	stated machine.FieldSet
 	// extra are parts that go into the vendor-data.
 	extra []machine.Layer
 	// adjust changes a machine before it is placed.
@@ -127,7 +129,8 @@ func (a *app) machines(ctx context.Context, in *inputFlags, args []string) ([]ma
 		return nil, nil, err
 	}
 	machines, l := a.engine.Load(ctx, inputs, vmseed.LoadOptions{Options: frontend.Options{
-		Hostname: in.hostname, DSMode: in.dsmode, DataSource: in.dataSource, FeatureGates: in.featureGates, UserDataLimit: in.userDataLimit}})
+		Hostname: in.hostname, DSMode: in.dsmode, DataSource: in.dataSource, FeatureGates: in.featureGates, UserDataLimit: in.userDataLimit,
+		Stated: in.stated}})
 	if l.HasErrors() {
 		return nil, l, nil
 	}

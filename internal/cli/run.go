@@ -151,6 +151,10 @@ func (a *app) runInput(ctx context.Context, f *runFlags, args []string) (machine
 			return none, nil, usagef("--memory takes a size such as 2Gi, not %q", f.memory)
 		}
 		memory = machine.Bytes(n)
+		f.stated = f.stated.Union(machine.NewFieldSet("hardware.memory"))
+	}
+	if f.cpus != 0 {
+		f.stated = f.stated.Union(machine.NewFieldSet("hardware.cpus"))
 	}
 	f.adjust = func(m *machine.Machine, l *diag.List) {
 		override(l, m, "hardware.memory", &m.Hardware.Memory, memory, "--memory")
