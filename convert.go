@@ -43,16 +43,24 @@ func (e *Engine) writers() []frontend.FormWriter {
 // secrets.
 func (e *Engine) Convert(m machine.Machine, form string, o RenderOptions) ([]byte, diag.List) {
 	var l diag.List
+	asked := o.DataSource != "" && o.DataSource != m.DataSource || o.IgnitionPlatform != "" || m.Identity.Revision != 0
 	if o.DataSource != "" {
 		m.DataSource = o.DataSource
 	}
+	if o.IgnitionPlatform != "" {
+		m.Guest.IgnitionPlatform = o.IgnitionPlatform
+	}
 	writers := e.writers()
 	if i := slices.IndexFunc(writers, func(w frontend.FormWriter) bool { return w.Name() == form }); i >= 0 {
-		if c, ok := writers[i].(frontend.Carrier); ok && m.Document.Form != form {
+		switch c, ok := writers[i].(frontend.Carrier); {
+		case ok && m.Document.Form != form:
 			m, l = e.flatten(m, form, c.Carries(), o)
 			if l.HasErrors() {
 				return nil, l
 			}
+		case ok && asked:
+			l.Warnf(CodeNotWritten, m.Places.Find("dataSource"), "change the definition",
+				"a definition that stays of the form %s keeps what it says: another data source, platform or revision is not written", form)
 		}
 		text, problems := writers[i].Write(m)
 		return text, append(l, problems...)
@@ -70,35 +78,111 @@ func (e *Engine) Convert(m machine.Machine, form string, o RenderOptions) ([]byt
 	return nil, l
 }
 
+// SeveralIn reports whether machines in a form can stand in one file, between lines of three dashes.
+func (e *Engine) SeveralIn(form string) bool {
+	return slices.ContainsFunc(e.Frontends, func(f frontend.Frontend) bool {
+		_, writes := f.(frontend.FormWriter)
+		return writes && f.Name() == form
+	})
+}
+
 // flatten renders a machine and returns one that states the product instead of the fields that it was made of, as far as
 // a form does not carry those.
 func (e *Engine) flatten(m machine.Machine, form string, carries machine.FieldSet, o RenderOptions) (machine.Machine, diag.List) {
 	m, l := e.Place(m, machine.Facts{})
+	if l.HasErrors() {
+		return m, l
+	}
 	ds, err := find("data source", e.DataSources, o.dataSource(m))
 	if err != nil {
 		l.Errorf(CodeUnknownPlugin, m.Places.Find("dataSource"), "choose another data source", "%v", err)
 		return m, l
 	}
-	rendered := ds.Expresses()
-	var fields []machine.Field
+	// A form that cannot say how documents are merged has room for one of each kind.
+	if carries.Has("userData.layers.merge") {
+		return m, append(l, notWritten(m, form, carries)...)
+	}
+	s, problems := e.Render(m, o)
+	if l = append(l, problems...); l.HasErrors() {
+		return m, l
+	}
+	product, ok := documents(m, s)
+	if !ok {
+		l.Errorf(CodeUnknownPlugin, m.Places.Find("dataSource"), "choose another data source", "what the data source %s makes has no place in the form %s", ds.Name(), form)
+		return m, l
+	}
+	rendered := datasource.Expresses(ds, m, o.Options)
+	fields := []machine.Field{"ssh.authorizedKeys"} // which may stand in an Ignition config
 	for _, u := range machine.Lost(m, carries, machine.ControlFields()) {
-		if rendered.Has(u.Field) {
+		if rendered.Has(u.Field) && !slices.Contains(fields, u.Field) {
 			fields = append(fields, u.Field)
 		}
 	}
-	if len(fields) > 0 {
-		s, problems := e.Render(m, o)
-		l = append(l, problems...)
-		if l.HasErrors() {
-			return m, l
+	within := false
+	for _, f := range fields {
+		switch e.whereIs(f, m, s, o) {
+		case inDocuments:
+			within = true
+			machine.Clear(&product, f)
+		case nowhere:
+			if !carries.Has(f) {
+				machine.Clear(&product, f)
+			}
 		}
-		for _, f := range fields {
-			machine.Clear(&m, f)
-		}
-		m = documents(m, s)
+	}
+	if within {
 		l.Notef(CodeFlattened, m.Places.Find(""), "", "what the form %s has no words for stands in its user-data, as %s renders it", form, ds.Name())
 	}
-	return m, append(l, notWritten(m, form, carries)...)
+	return product, append(l, notWritten(product, form, carries)...)
+}
+
+// The places of a seed in which a field can show.
+const (
+	nowhere = iota
+	inDocuments
+	inMetaData
+)
+
+// whereIs finds out where a field of a machine shows in its seed, by rendering the machine without it. What shows in
+// meta-data alone has no place in a form that leaves those to its system.
+func (e *Engine) whereIs(f machine.Field, m machine.Machine, s seed.Seed, o RenderOptions) int {
+	with, _ := documents(m, s)
+	machine.Clear(&m, f)
+	other, l := e.Render(m, o)
+	without, _ := documents(m, other)
+	switch {
+	case l.HasErrors() || !slices.EqualFunc(stated(with), stated(without), secret.Text.Equal):
+		return inDocuments
+	case slices.EqualFunc(contents(s), contents(other), secret.Text.Equal):
+		return nowhere
+	}
+	return inMetaData
+}
+
+// stated are the documents of a flattened machine.
+func stated(m machine.Machine) []secret.Text {
+	var out []secret.Text
+	for _, layers := range [][]machine.Layer{m.UserData.Layers, m.VendorData, m.Ignition, {m.Network.Document}} {
+		for _, x := range layers {
+			out = append(out, x.Data)
+		}
+		out = append(out, secret.Text{})
+	}
+	return out
+}
+
+// contents are all that the guest reads in a seed.
+func contents(s seed.Seed) []secret.Text {
+	out := []secret.Text{secret.New(fmt.Sprint(s.Identity, s.Firmware.SMBIOS, s.KernelArgs))}
+	for _, v := range s.Volumes {
+		for _, f := range v.Files {
+			out = append(out, f.Content)
+		}
+	}
+	for _, f := range s.Firmware.FwCfg {
+		out = append(out, f.Content)
+	}
+	return out
 }
 
 // notWritten warns of what a machine states and a form does not carry.
@@ -111,8 +195,9 @@ func notWritten(m machine.Machine, form string, carries machine.FieldSet) diag.L
 	return l
 }
 
-// documents puts the documents of a seed in the place of the layers that they were made of.
-func documents(m machine.Machine, s seed.Seed) machine.Machine {
+// documents puts the documents of a seed in the place of the layers that they were made of. It returns false for a seed
+// that has none of the known ones.
+func documents(m machine.Machine, s seed.Seed) (machine.Machine, bool) {
 	layer := func(v seed.Volume, paths ...string) []machine.Layer {
 		for _, path := range paths {
 			if text, ok := v.File(path); ok && !text.IsZero() {
@@ -125,21 +210,22 @@ func documents(m machine.Machine, s seed.Seed) machine.Machine {
 	for _, x := range s.Firmware.FwCfg {
 		m.Ignition = []machine.Layer{{Name: "rendered " + x.Name, Data: x.Content}}
 	}
-	if len(s.Volumes) == 0 || seed.Layout(s.Volumes[0]) == "" {
-		m.UserData = machine.UserData{}
-		return m
+	m.UserData, m.VendorData, m.Network.Document, m.Network.Mode = machine.UserData{}, nil, machine.Layer{}, ""
+	i := slices.IndexFunc(s.Volumes, func(v seed.Volume) bool { return v.Name == "" && seed.Layout(v) != "" })
+	if i < 0 {
+		return m, len(m.Ignition) > 0
 	}
-	v := s.Volumes[0]
+	v := s.Volumes[i]
+	m.DataSource = seed.Layout(v)
 	m.UserData = machine.UserData{Layers: layer(v, "user-data", "openstack/latest/user_data")}
 	m.VendorData = layer(v, "vendor-data")
 	if text, ok := v.File("openstack/latest/vendor_data.json"); ok {
 		m.VendorData = []machine.Layer{{Name: "rendered vendor-data", Data: unwrapped(text)}}
 	}
-	m.Network.Document, m.Network.Mode = machine.Layer{}, ""
 	if net := layer(v, "network-config", "openstack/latest/network_data.json"); net != nil {
 		m.Network.Document = net[0]
 	}
-	return m
+	return m, true
 }
 
 // unwrapped takes vendor-data out of the object in which a config drive holds it.

@@ -1,6 +1,7 @@
 package kubevirt
 
 import (
+	"fmt"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -8,11 +9,16 @@ import (
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/cloudconfig"
 	"github.com/vmseed/vmseed/format/tree"
+	"github.com/vmseed/vmseed/internal/bounded"
 )
 
 // renew writes a document of an older version as v1. Whatever the versions have in common stays as its author wrote it.
 func (w *writer) renew(doc tree.Value) ([]byte, diag.List) {
-	root := copied(doc.Node())
+	root, err := plainCopy(doc.Node())
+	if err != nil {
+		w.list.Errorf(CodeWrite, w.m.Places.Find(""), "", "the machine cannot be written: %v", err)
+		return nil, w.list
+	}
 	set(root, "apiVersion", group+"v1")
 	kind := vmKinds[0]
 	if !doc.At("spec", "template").Exists() {
@@ -51,18 +57,18 @@ func (w *writer) renew(doc tree.Value) ([]byte, diag.List) {
 	return []byte(strings.TrimPrefix(string(text), "---\n")), w.list
 }
 
-// copied returns a deep copy of a node, so that no change reaches the document.
-func copied(n *yaml.Node) *yaml.Node {
-	if n == nil {
-		return nil
+// plainCopy returns a copy of a node in which aliases and merge keys are written out, so that every member stands where
+// it is looked for.
+func plainCopy(n *yaml.Node) (*yaml.Node, error) {
+	text, err := cloudconfig.EncodeNode(n)
+	if err != nil {
+		return nil, err
 	}
-	out := *n
-	out.Content = nil
-	for _, c := range n.Content {
-		out.Content = append(out.Content, copied(c))
+	docs, l := tree.Parse("", text, bounded.Limits{})
+	if l.HasErrors() || len(docs) != 1 {
+		return nil, fmt.Errorf("it is not read back: %w", l.Err())
 	}
-	out.Alias = n.Alias
-	return &out
+	return docs[0].Node(), nil
 }
 
 // member returns the value of a key of a mapping, or nil.

@@ -1,12 +1,10 @@
 package kubevirt
 
 import (
-	"encoding/base64"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/cloudconfig"
@@ -35,13 +33,13 @@ func writeCodes() []diag.Explanation {
 // carried: a guest finds its disks by serial number and its NICs by MAC.
 func (Frontend) Carries() machine.FieldSet {
 	return machine.NewFieldSet("name", "namespace", "identity.uuid", "identity.serial", "identity.hostname", "identity.instanceID", "identity.instanceType",
-		"ssh.authorizedKeys", "ignition", "userData.layers.data", "vendorData.data", "metaData.data", "network.document.data", "network.mode",
+		"ssh.authorizedKeys", "ignition.data", "userData.layers.data", "vendorData.data", "metaData.data", "network.document.data",
 		"network.nics.name", "network.nics.mac", "network.nics.model", "network.nics.network", "network.nics.pciAddress", "network.nics.bootOrder",
 		"network.nics.tag", "network.nics.linkDown",
 		"disks.name", "disks.root", "disks.device", "disks.source.image", "disks.source.path", "disks.source.format", "disks.source.claim", "disks.source.blank",
 		"disks.size", "disks.bus", "disks.readOnly", "disks.serial", "disks.pciAddress", "disks.unit", "disks.bootOrder", "disks.tag", "disks.cache",
 		"disks.shareable", "disks.ephemeral",
-		"media.name", "media.kind", "media.label", "media.files.path", "media.files.content", "media.serial", "media.bus",
+		"media.name", "media.kind", "media.label", "media.path", "media.files.path", "media.files.content", "media.serial", "media.bus",
 		"hardware.arch", "hardware.machineType", "hardware.cpus", "hardware.sockets", "hardware.cores", "hardware.threads", "hardware.cpuModel",
 		"hardware.cpuFeatures", "hardware.memory", "hardware.diskBus", "hardware.firmware", "hardware.secureBoot", "hardware.tpm", "hardware.rng",
 		"hardware.watchdog", "hardware.hostDevices", "hardware.smbios.assetTag", "agentUsers", "running", "restartPolicy", "guest.os")
@@ -50,7 +48,7 @@ func (Frontend) Carries() machine.FieldSet {
 // Write returns a machine as a VirtualMachine of the version v1, with the Secrets that it refers to before it. A machine
 // that was read from a VirtualMachine is written with everything that stands in that, also what vmseed does not model.
 func (Frontend) Write(m machine.Machine) ([]byte, diag.List) {
-	w := &writer{m: m}
+	w := &writer{m: m, names: map[string]bool{}, bootOrders: map[int]bool{}}
 	if m.Document.Form == "kubevirt" {
 		if doc, ok := own(m); ok {
 			if !isLegacy(instanceSpec(doc)) {
@@ -80,7 +78,9 @@ func (Frontend) Write(m machine.Machine) ([]byte, diag.List) {
 			return nil, w.list
 		}
 	}
-	return []byte(strings.Join(out, "---\n")), w.list
+	text := []byte(strings.Join(out, "---\n"))
+	w.admit(text)
+	return text, w.list
 }
 
 // mapping and entry are short for those of an ordered YAML document.
@@ -126,6 +126,10 @@ type writer struct {
 	// legacy is the document of the first layout that the machine was read from, or absent.
 	legacy tree.Value
 
+	// names are those that are taken, bootOrders the places in the boot order.
+	names      map[string]bool
+	bootOrders map[int]bool
+
 	volumes, disks, credentials []mapping
 	// hostname is the host name that the author's meta-data states.
 	hostname string
@@ -138,23 +142,6 @@ type writer struct {
 func (w *writer) warn(path, remedy, format string, args ...any) {
 	w.list.Add(diag.Diagnostic{Code: CodeWrite, Severity: diag.Warning, Range: w.m.Places.Find(path), Field: path,
 		Summary: fmt.Sprintf(format, args...), Remedy: remedy})
-}
-
-// object adds a Secret with values and returns its name.
-func (w *writer) object(suffix string, values map[string]secret.Text) string {
-	name := w.m.Name + "-" + suffix
-	plain, coded := mapping{}, mapping{}
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if text := values[key].Reveal(); utf8.ValidString(text) && !strings.Contains(text, "\x00") {
-			plain = append(plain, entry(key, text))
-		} else {
-			coded = append(coded, entry(key, base64.StdEncoding.EncodeToString([]byte(text))))
-		}
-	}
-	o := mapping{entry("apiVersion", "v1"), entry("kind", kubeobject.Secret),
-		entry("metadata", mapping{entry("name", name), entry("namespace", w.m.Namespace)}), entry("type", "Opaque")}
-	w.objects = append(w.objects, with(with(o, "data", coded), "stringData", plain))
-	return name
 }
 
 func (w *writer) virtualMachine() mapping {
@@ -171,9 +158,22 @@ func (w *writer) virtualMachine() mapping {
 			w.warn("ignition", "merge them first: vmseed convert --to butane", "the annotation holds one Ignition config; the last of %d is written", n)
 		}
 		annotations[ignitionAnnotation] = m.Ignition[n-1].Data.Reveal()
+		w.warn("ignition", "see that the cluster has it", "KubeVirt refuses a machine with an Ignition config unless its feature gate %s is open", ignitionGate)
+		if m.Guest.IgnitionPlatform == "flatcar" {
+			w.warn("guest.ignitionPlatform", "convert with --ignition-platform kubevirt for an image of that platform",
+				"KubeVirt hands the config to the firmware as opt/com.coreos/config, where no image of the platform flatcar looks for it")
+		}
+	}
+	total := 0
+	for key, value := range annotations {
+		total += len(key) + len(value)
+	}
+	if total > maxAnnotations {
+		w.list.Errorf(CodeWrite, m.Places.Find("ignition"), "have the guest fetch parts of the config, by ignition.config.merge",
+			"the annotations have %d bytes; Kubernetes takes %d", total, maxAnnotations)
 	}
 	meta := with(with(mapping{}, "labels", m.Labels), "annotations", annotations)
-	object := mapping{entry("name", m.Name), entry("namespace", m.Namespace)}
+	object := with(mapping{entry("name", m.Name)}, "namespace", m.Namespace)
 	domain := append(mapping{entry("devices", w.devices)}, w.domain...)
 	spec := append(mapping{entry("domain", domain)}, w.rest...)
 	spec = with(with(spec, "volumes", w.volumes), "accessCredentials", w.credentials)
@@ -220,6 +220,14 @@ func (w *writer) spec() {
 	if cut {
 		w.warn("identity.hostname", "set the FQDN in the user-data", "KubeVirt takes a short host name, so the domain of %s is left out", name)
 	}
+	if lower := strings.ToLower(host); lower != host && dnsLabel(lower) == "" {
+		w.warn("identity.hostname", "set the host name in the user-data", "KubeVirt takes host names in lower case, so %s is %s", host, lower)
+		host = lower
+	}
+	if wrong := dnsLabel(host); host != "" && wrong != "" {
+		w.warn("identity.hostname", "set the host name in the user-data", "%q cannot be a host name of KubeVirt: %s", host, wrong)
+		host = ""
+	}
 	if host == m.Name {
 		host = ""
 	}
@@ -229,8 +237,8 @@ func (w *writer) spec() {
 		w.rest = append(w.rest, entry("terminationGracePeriodSeconds", int64(m.StopGrace.Seconds())))
 	}
 	w.rest = with(w.rest, "networks", networks)
-	if id := m.Identity; id.InstanceID != "" && id.InstanceID != id.UUID {
-		w.warn("identity.instanceID", "expect the guest to run its first boot again", "KubeVirt derives the instance id, so it is not %s", id.InstanceID)
+	if id := m.Identity; id.InstanceID != "" && id.Instance() != id.UUID {
+		w.warn("identity.instanceID", "expect the guest to run its first boot again", "KubeVirt derives the instance id, so it is not %s", id.Instance())
 	}
 }
 
@@ -241,12 +249,23 @@ func (w *writer) machine() {
 	for _, f := range h.CPUFeatures {
 		features = append(features, with(mapping{entry("name", f.Name)}, "policy", f.Policy))
 	}
-	cores := h.Cores
-	if h.Sockets|h.Cores|h.Threads == 0 {
-		cores = h.CPUs
+	cpu := with(mapping{}, "cores", h.CPUs)
+	if h.Sockets|h.Cores|h.Threads != 0 {
+		sockets, cores, threads := topology(h)
+		cpu = with(with(with(mapping{}, "cores", cores), "sockets", sockets), "threads", threads)
+		if n := max(sockets, 1) * max(cores, 1) * max(threads, 1); h.CPUs != 0 && h.CPUs != n {
+			w.warn("hardware.cpus", "state a topology that fits", "KubeVirt makes %d CPUs of the topology, not %d", n, h.CPUs)
+		}
 	}
-	cpu := with(with(with(mapping{}, "cores", cores), "sockets", h.Sockets), "threads", h.Threads)
-	w.domain = with(w.domain, "cpu", with(with(cpu, "model", h.CPUModel), "features", features))
+	model := h.CPUModel
+	switch model {
+	case "max":
+		w.warn("hardware.cpuModel", "", "KubeVirt has no CPU model max; it is host-passthrough")
+		model = "host-passthrough"
+	case "host":
+		model = "host-passthrough"
+	}
+	w.domain = with(w.domain, "cpu", with(with(cpu, "model", model), "features", features))
 	if h.Memory > 0 {
 		w.domain = append(w.domain, entry("memory", mapping{entry("guest", size(h.Memory))}))
 	} else {
@@ -258,8 +277,14 @@ func (w *writer) machine() {
 		w.warn("hardware.machineType", "find disks and NICs by serial number and MAC", "KubeVirt starts machines of the type q35 unless its administrator allows pc, so pc is left out")
 		kind = ""
 	}
+	if kind != "" && !slices.ContainsFunc(machineTypes, func(t struct{ prefix, family string }) bool {
+		return kind == t.prefix || strings.HasPrefix(kind, t.prefix+"-")
+	}) {
+		w.warn("hardware.machineType", "", "KubeVirt has no machine type %s, so its own default counts", kind)
+		kind = ""
+	}
 	w.domain = with(w.domain, "machine", with(mapping{}, "type", kind))
-	firmware := with(with(mapping{}, "uuid", m.Identity.UUID), "serial", m.Identity.Serial)
+	firmware := with(with(mapping{}, "uuid", m.Identity.UUID), "serial", w.serial("identity.serial", m.Identity.Serial))
 	switch {
 	case h.Firmware == "uefi" || h.SecureBoot:
 		firmware = append(firmware, entry("bootloader", mapping{entry("efi", mapping{entry("secureBoot", h.SecureBoot)})}))
@@ -271,6 +296,17 @@ func (w *writer) machine() {
 		w.domain = append(w.domain, entry("features", mapping{entry("smm", mapping{entry("enabled", true)})}))
 	}
 	w.domain = with(w.domain, "chassis", with(mapping{}, "asset", h.SMBIOS.AssetTag))
+}
+
+// topology completes a topology that leaves something open, so that there are as many CPUs as the machine states.
+func topology(h machine.Hardware) (sockets, cores, threads int) {
+	sockets, cores, threads = h.Sockets, h.Cores, h.Threads
+	for _, open := range []*int{&cores, &sockets, &threads} {
+		if *open == 0 && h.CPUs > 0 {
+			*open = max(h.CPUs/(max(sockets, 1)*max(cores, 1)*max(threads, 1)), 1)
+		}
+	}
+	return sockets, cores, threads
 }
 
 // size writes a number of bytes in the largest unit that is exact.
@@ -286,46 +322,15 @@ func size(n machine.Bytes) string {
 	return fmt.Sprint(int64(n))
 }
 
-// network writes the interfaces into the devices and returns the networks.
-func (w *writer) network() []mapping {
-	var interfaces, networks []mapping
-	pod := false
-	for i, n := range w.m.Network.NICs {
-		if !n.Physical() {
-			continue // the network document says it
-		}
-		name := label(n.Name)
-		x := with(mapping{entry("name", name)}, "model", n.Model)
-		x = with(with(with(x, "macAddress", n.MAC), "bootOrder", n.BootOrder), "tag", n.Tag)
-		if n.LinkDown {
-			x = append(x, entry("state", "down"))
-		}
-		of := entry("pod", mapping{})
-		binding := "masquerade"
-		if n.Network != "" && n.Network != "pod" && !w.legacy.Exists() {
-			of, binding = entry("multus", mapping{entry("networkName", n.Network)}), "bridge"
-		} else if pod {
-			at := fmt.Sprintf("network.nics[%d]", i)
-			w.warn(at, "name the network of the NIC", "a KubeVirt machine has one NIC in the network of its pod; %q is written as of a network %[1]q", name)
-			of, binding = entry("multus", mapping{entry("networkName", name)}), "bridge"
-		} else {
-			pod = true
-		}
-		interfaces = append(interfaces, append(x, entry(binding, mapping{})))
-		networks = append(networks, mapping{entry("name", name), of})
-	}
-	w.devices = with(w.devices, "interfaces", interfaces)
-	if len(interfaces) == 0 {
-		w.devices = append(w.devices, entry("autoattachPodInterface", false))
-	}
-	return networks
-}
-
 // agentUsers writes the credentials that the guest agent sets.
 func (w *writer) agentUsers() {
 	passwords := map[string]secret.Text{}
 	for i, u := range w.m.AgentUsers {
-		if !u.Password.IsZero() {
+		switch {
+		case u.Password.IsZero():
+		case !secretKey.MatchString(u.Name):
+			w.warn(fmt.Sprintf("agentUsers[%d].password", i), "set it in the guest", "a Secret has no key %q, so the password of the user is left out", u.Name)
+		default:
 			passwords[u.Name] = u.Password
 		}
 		if len(u.SSHAuthorizedKeys) == 0 {
@@ -351,31 +356,37 @@ func (w *writer) otherDevices() {
 	if h.TPM {
 		w.devices = append(w.devices, entry("tpm", mapping{}))
 	}
-	if h.Watchdog != "" {
+	if h.Watchdog != "" && !slices.Contains(watchdogs, h.Watchdog) {
+		w.warn("hardware.watchdog", "choose i6300esb", "KubeVirt has no watchdog %s, so it is left out", h.Watchdog)
+	} else if h.Watchdog != "" {
 		w.devices = append(w.devices, entry("watchdog", mapping{entry("name", "watchdog"), entry(h.Watchdog, mapping{entry("action", "reset")})}))
 	}
 	lists := map[string][]mapping{}
 	for i, d := range h.HostDevices {
+		at := fmt.Sprintf("hardware.hostDevices[%d]", i)
+		if d.PCI != "" {
+			w.warn(at+".pciAddress", "name the resource that the device plugin of the cluster offers", "KubeVirt takes no address of a device of the host")
+		}
 		if d.DeviceName == "" {
-			w.warn(fmt.Sprintf("hardware.hostDevices[%d]", i), "name the resource that the device plugin of the cluster offers",
-				"KubeVirt takes no address of a device of the host, so %q is left out", d.Name)
+			w.warn(at, "name the resource that the device plugin of the cluster offers", "KubeVirt knows host devices by their resources, so %q is left out", d.Name)
 			continue
 		}
-		x := mapping{entry("name", label(d.Name)), entry("deviceName", d.DeviceName)}
+		x := mapping{entry("name", w.name("device", d.Name)), entry("deviceName", d.DeviceName)}
 		lists[d.Kind] = append(lists[d.Kind], with(x, "tag", d.Tag))
 	}
-	w.devices = with(with(w.devices, "gpus", lists["gpu"]), "hostDevices", lists["pci"])
+	w.devices = with(with(w.devices, "gpus", lists["gpu"]), "hostDevices", append(lists[""], lists["pci"]...))
 }
 
 // own finds the document that a machine was read from.
 func own(m machine.Machine) (tree.Value, bool) {
-	var unheard diag.List
 	docs, _ := tree.Parse("", []byte(m.Document.Text.Reveal()), bounded.Limits{})
+	_, docs, _ = kubeobject.Read(docs)
 	for _, doc := range docs {
 		meta := doc.Get("metadata")
-		name, namespace := meta.Get("name").Loose(&unheard), meta.Get("namespace").Loose(&unheard)
+		name, namespace := peek(meta.Get("name")), peek(meta.Get("namespace"))
 		kind := peek(doc.Get("kind"))
-		if name == m.Name && (namespace == m.Namespace || namespace == "") && (slices.Contains(vmKinds, kind) || slices.Contains(instanceKinds, kind)) {
+		if name == m.Name && (namespace == m.Namespace || namespace == "" && m.Namespace == kubeobject.DefaultNamespace) &&
+			(slices.Contains(vmKinds, kind) || slices.Contains(instanceKinds, kind)) {
 			return doc, true
 		}
 	}

@@ -23,6 +23,9 @@ func (w *writer) cloudInit() {
 		kind = configDrive
 	}
 	var src mapping
+	if n := max(len(m.UserData.Layers), len(m.VendorData)); n > 1 {
+		w.warn("userData.layers", "merge them first", "a volume holds one document of a kind; of up to %d the last is written", n)
+	}
 	if n := len(m.UserData.Layers); n > 0 {
 		src = w.document(src, userData, m.UserData.Layers[n-1].Data)
 	}
@@ -50,7 +53,7 @@ func (w *writer) cloudInit() {
 		method := strings.TrimPrefix(kind, "cloudInit")
 		w.credentials = append(w.credentials, credential("sshPublicKey", w.object("keys", values), strings.ToLower(method[:1])+method[1:], mapping{}))
 	}
-	const name = "cloudinitdisk"
+	name := w.name("disk", "cloudinitdisk")
 	w.disks = append(w.disks, mapping{entry("name", name), entry("disk", mapping{entry("bus", "virtio")})})
 	w.volumes = append(w.volumes, mapping{entry("name", name), entry(kind, src)})
 }
@@ -112,6 +115,10 @@ func (w *writer) metaData(kind string) mapping {
 				w.warn(at, "", "KubeVirt writes the meta-data %q itself, so the author's is left out", e.Key)
 			case l.HasErrors() || e.Value.Kind() != tree.Scalar:
 				w.warn(at, "put it into the user-data", "KubeVirt takes texts as meta-data, so %q is left out", e.Key)
+			case len(text) > maxMetaValue:
+				w.warn(at, "put it into the user-data", "KubeVirt takes %d bytes under a key of the meta-data, so %q is left out", maxMetaValue, e.Key)
+			case len(values) == maxMetaKeys:
+				w.warn(at, "put it into the user-data", "KubeVirt takes %d keys of meta-data, so %q is left out", maxMetaKeys, e.Key)
 			default:
 				values[e.Key] = text
 			}

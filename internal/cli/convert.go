@@ -28,6 +28,9 @@ func (a *app) convert() *cobra.Command {
 			if err != nil {
 				return errors.Join(err, a.report(l, false))
 			}
+			if len(machines) > 1 && !a.engine.SeveralIn(to) {
+				return errors.Join(usagef("a file of the form %s holds one machine, the input has %d; pick one with --name", to, len(machines)), a.report(l, false))
+			}
 			var out []string
 			for _, m := range machines {
 				text, problems := a.engine.Convert(m, to, in.options())
