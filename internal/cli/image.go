@@ -83,8 +83,11 @@ func (a *app) images(ctx context.Context, f *runFlags, vm *hypervisor.VM, l *dia
 	for i, d := range m.Disks {
 		if d.Root && f.image != "" {
 			ref, err := imageFlag(f.image)
-			if err != nil || ref.Kind == image.File {
+			if err != nil {
 				return err
+			}
+			if ref.Kind == image.File {
+				continue // volumes has taken it
 			}
 			path, err := a.resolve(ctx, f, ref, m.Hardware.Arch, dir)
 			if err != nil {

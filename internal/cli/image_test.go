@@ -262,6 +262,22 @@ func TestRunImages(t *testing.T) {
 	}
 }
 
+// TestRunImageFile holds that the image of a second disk is fetched although that of the first is a file.
+func TestRunImageFile(t *testing.T) {
+	ref, _ := pushed(t, "team/drivers:1")
+	root := filepath.Join(t.TempDir(), "root.img")
+	if err := os.WriteFile(root, make([]byte, 512), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := &app{Streams: Streams{Out: io.Discard, Err: io.Discard}, engine: newEngine()}
+	vm := hypervisor.VM{Volumes: map[string]hypervisor.Volume{}, Machine: machine.Machine{Document: machine.Document{Form: "kubevirt"}, Disks: []machine.Disk{
+		{Name: "root", Root: true, Source: machine.DiskSource{Image: "127.0.0.1:1/x"}}, {Name: "drivers", Source: machine.DiskSource{Image: ref}}}}}
+	var l diag.List
+	if err := a.images(t.Context(), &runFlags{image: root, pull: "missing"}, &vm, &l, t.TempDir()); err != nil || len(l) != 0 || !vm.Volumes["drivers"].Overlay {
+		t.Errorf("%v, %v: got %+v", err, l, vm.Volumes)
+	}
+}
+
 func TestBar(t *testing.T) {
 	for _, tt := range []struct {
 		s     image.Progress
