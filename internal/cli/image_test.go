@@ -117,7 +117,7 @@ func TestImageCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	overlay := make([]byte, 1024)
-	copy(overlay, "QFI\xfb")
+	copy(overlay, "QFI\xfb\x00\x00\x00\x03")
 	binary.BigEndian.PutUint64(overlay[8:], 512)
 	binary.BigEndian.PutUint32(overlay[16:], uint32(len(path)))
 	if err := os.WriteFile(filepath.Join(dir, "disk0.qcow2"), append(overlay[:512], path...), 0o600); err != nil {
