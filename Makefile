@@ -37,6 +37,7 @@ FUZZ = \
 	./format/kubeobject:FuzzRead \
 	./format/mimepart:FuzzMultipart \
 	./format/netconfig:FuzzParse \
+	./format/qcow2:FuzzParse \
 	./format/tree:FuzzTree \
 	./frontend/cniresult:FuzzRead \
 	./frontend/kubevirt:FuzzRead \

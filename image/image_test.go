@@ -27,15 +27,15 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// disk returns the bytes of a qcow2 image: a header and noise.
+// disk returns the bytes of a qcow2 image of version 3 for a disk of 1 GiB: a header and noise.
 func disk(seed uint64, size int) []byte {
 	b := make([]byte, size)
 	r := rand.NewChaCha8([32]byte{byte(seed)})
 	_, _ = r.Read(b)
 	clear(b[:104])
 	copy(b, "QFI\xfb")
-	binary.BigEndian.PutUint32(b[qcowVersion:], 3)
-	binary.BigEndian.PutUint64(b[qcowSize:], 1<<30)
+	binary.BigEndian.PutUint32(b[4:], 3)
+	binary.BigEndian.PutUint64(b[24:], 1<<30)
 	return b
 }
 
@@ -399,9 +399,9 @@ func layered(t *testing.T, layers [][]file) v1.Image {
 func TestRefusesContainers(t *testing.T) {
 	a := disk(1, 5000)
 	backed := slices.Clone(a)
-	binary.BigEndian.PutUint64(backed[qcowBacking:], 512)
+	binary.BigEndian.PutUint64(backed[8:], 512)
 	external := slices.Clone(a)
-	binary.BigEndian.PutUint64(external[qcowIncompatible:], qcowExternalData)
+	binary.BigEndian.PutUint64(external[72:], 1<<2)
 	tests := []struct {
 		name   string
 		layers [][]file

@@ -2,10 +2,11 @@ package image
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"io"
 	"os"
+
+	"github.com/vmseed/vmseed/format/qcow2"
 )
 
 // Format is the format of a disk image.
@@ -15,18 +16,6 @@ type Format string
 const (
 	Raw   Format = "raw"
 	QCOW2 Format = "qcow2"
-)
-
-// Fields of a qcow2 header, as byte offsets (docs/interop/qcow2.txt of QEMU).
-const (
-	qcowVersion      = 4
-	qcowBacking      = 8
-	qcowBackingSize  = 16
-	qcowSize         = 24
-	qcowIncompatible = 72
-	qcowHeader       = 80
-	qcowExternalData = 1 << 2
-	qcowNameLimit    = 1023
 )
 
 // headSize is how much of an image is looked at.
@@ -61,23 +50,21 @@ func recognise(head []byte, length int64) (Format, int64, error) {
 	switch {
 	case length == 0:
 		return "", 0, badImage("the file is empty", "")
-	case !bytes.HasPrefix(head, []byte("QFI\xfb")):
+	case !qcow2.Is(head):
 		return Raw, length, nil
-	case len(head) < qcowHeader:
-		return "", 0, badImage("the file ends within its header", "fetch it again")
 	}
-	version := binary.BigEndian.Uint32(head[qcowVersion:])
-	size := binary.BigEndian.Uint64(head[qcowSize:])
+	header, err := qcow2.Parse(head)
 	switch {
-	case version != 2 && version != 3:
+	case errors.Is(err, qcow2.ErrTruncated):
+		return "", 0, badImage("the file ends within its header", "fetch it again")
+	case errors.Is(err, qcow2.ErrVersion):
 		return "", 0, badImage("the file is a qcow image of another version than 2 and 3", "convert it with qemu-img convert -O qcow2")
-	case binary.BigEndian.Uint64(head[qcowBacking:]) != 0,
-		version == 3 && binary.BigEndian.Uint64(head[qcowIncompatible:])&qcowExternalData != 0:
-		return "", 0, badImage("the image names another file of the host as its base or its data", "flatten it with qemu-img convert -O qcow2")
-	case size == 0 || size > 1<<62:
+	case err != nil || header.Size == 0:
 		return "", 0, badImage("the image has no sensible size", "")
+	case header.Leads():
+		return "", 0, badImage("the image names another file of the host as its base or its data", "flatten it with qemu-img convert -O qcow2")
 	}
-	return QCOW2, int64(size), nil
+	return QCOW2, header.Size, nil
 }
 
 // Backing returns the file that a qcow2 image is an overlay on, as the image spells it; "" for one that stands alone and
@@ -88,19 +75,18 @@ func Backing(path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	head := make([]byte, qcowHeader)
-	if _, err := io.ReadFull(f, head); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return "", nil
-	} else if err != nil {
+	head := make([]byte, qcow2.HeaderSize)
+	n, err := f.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}
-	offset, size := binary.BigEndian.Uint64(head[qcowBacking:]), binary.BigEndian.Uint32(head[qcowBackingSize:])
-	if !bytes.HasPrefix(head, []byte("QFI\xfb")) || offset == 0 || offset > 1<<40 || size > qcowNameLimit {
+	header, err := qcow2.Parse(head[:n])
+	if err != nil {
 		return "", nil
 	}
-	name := make([]byte, size)
-	if _, err := f.ReadAt(name, int64(offset)); err != nil {
-		return "", err
+	name, err := header.BackingFile(f)
+	if errors.Is(err, qcow2.ErrBacking) {
+		return "", nil
 	}
-	return string(name), nil
+	return name, err
 }

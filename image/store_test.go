@@ -469,7 +469,7 @@ func TestBacking(t *testing.T) {
 	dir := t.TempDir()
 	overlay := disk(1, 5000)
 	name := "/images/base"
-	overlay[qcowBacking+6], overlay[qcowBackingSize+3] = 0x02, byte(len(name)) // at byte 512
+	overlay[8+6], overlay[16+3] = 0x02, byte(len(name)) // at byte 512
 	copy(overlay[512:], name)
 	for file, tt := range map[string]struct {
 		data []byte

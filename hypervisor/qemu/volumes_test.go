@@ -8,12 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vmseed/vmseed/format/qcow2"
 	"github.com/vmseed/vmseed/hypervisor"
 	"github.com/vmseed/vmseed/machine"
 )
 
-// qcow2 makes the head of a qcow2 image.
-func qcow2(version uint32, size, backing, incompatible uint64) []byte {
+// header makes the head of a qcow2 image.
+func header(version uint32, size, backing, incompatible uint64) []byte {
 	head := make([]byte, 512)
 	copy(head, "QFI\xfb")
 	binary.BigEndian.PutUint32(head[4:], version)
@@ -31,10 +32,11 @@ func TestInspect(t *testing.T) {
 		"empty":                  {nil, imageInfo{Format: "raw"}},
 		"raw":                    {make([]byte, 4096), imageInfo{Format: "raw", Size: 4096}},
 		"short magic":            {[]byte("QFI\xfb"), imageInfo{Format: "raw", Size: 4}},
-		"qcow2 version 3":        {qcow2(3, 1<<30, 0, 0), imageInfo{Format: "qcow2", Size: 1 << 30}},
-		"with a base":            {qcow2(3, 1<<30, 512, 0), imageInfo{Format: "qcow2", Size: 1 << 30, Leads: true}},
-		"with a data file":       {qcow2(3, 1<<30, 0, 4), imageInfo{Format: "qcow2", Size: 1 << 30, Leads: true}},
-		"version 2 has no flags": {qcow2(2, 1<<30, 0, 4), imageInfo{Format: "qcow2", Size: 1 << 30}},
+		"qcow2 version 3":        {header(3, 1<<30, 0, 0), imageInfo{Format: "qcow2", Size: 1 << 30}},
+		"with a base":            {header(3, 1<<30, 512, 0), imageInfo{Format: "qcow2", Size: 1 << 30, Leads: true}},
+		"with a data file":       {header(3, 1<<30, 0, 4), imageInfo{Format: "qcow2", Size: 1 << 30, Leads: true}},
+		"version 2 has no flags": {header(2, 1<<30, 0, 4), imageInfo{Format: "qcow2", Size: 1 << 30}},
+		"cut":                    {header(3, 1<<30, 512, 0)[:80], imageInfo{Format: "raw", Size: 80}},
 	} {
 		path := filepath.Join(t.TempDir(), "image")
 		if err := os.WriteFile(path, c.content, 0o600); err != nil {
@@ -46,6 +48,13 @@ func TestInspect(t *testing.T) {
 	}
 	if _, err := inspect(t.TempDir()); err == nil {
 		t.Error("a directory is an image")
+	}
+	old := filepath.Join(t.TempDir(), "old.qcow")
+	if err := os.WriteFile(old, header(1, 1<<30, 0, 0), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := inspect(old); !errors.Is(err, qcow2.ErrVersion) {
+		t.Errorf("an image of version 1: %v", err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/vmseed/vmseed/format/qcow2"
 	"github.com/vmseed/vmseed/machine"
 )
 
@@ -18,18 +19,6 @@ type imageInfo struct {
 	// Leads means that the image names another file of the host.
 	Leads bool
 }
-
-// Fields of a qcow2 header, as byte offsets (docs/interop/qcow2.txt of QEMU).
-const (
-	qcowMagic        = 0
-	qcowVersion      = 4
-	qcowBacking      = 8
-	qcowSize         = 24
-	qcowIncompatible = 72
-	qcowHeaderSize   = 80
-	// qcowExternalData is the bit of the incompatible features for a data file of its own.
-	qcowExternalData = 1 << 2
-)
 
 // inspect reads the head of an image.
 func inspect(path string) (imageInfo, error) {
@@ -49,19 +38,17 @@ func inspect(path string) (imageInfo, error) {
 	if stat.Mode().IsRegular() {
 		info.Size = machine.Bytes(stat.Size())
 	}
-	head := make([]byte, qcowHeaderSize)
+	head := make([]byte, qcow2.HeaderSize)
 	n, err := io.ReadFull(f, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return imageInfo{}, err
 	}
-	if n < qcowHeaderSize || string(head[qcowMagic:qcowMagic+4]) != "QFI\xfb" {
-		return info, nil
-	}
-	info.Format = "qcow2"
-	info.Size = machine.Bytes(binary.BigEndian.Uint64(head[qcowSize:]))
-	info.Leads = binary.BigEndian.Uint64(head[qcowBacking:]) != 0
-	if binary.BigEndian.Uint32(head[qcowVersion:]) >= 3 {
-		info.Leads = info.Leads || binary.BigEndian.Uint64(head[qcowIncompatible:])&qcowExternalData != 0
+	switch header, err := qcow2.Parse(head[:n]); {
+	case errors.Is(err, qcow2.ErrFormat) || errors.Is(err, qcow2.ErrTruncated):
+	case err != nil:
+		return imageInfo{}, fmt.Errorf("%s: %w", path, err)
+	default:
+		info = imageInfo{Format: "qcow2", Size: machine.Bytes(header.Size), Leads: header.Leads()}
 	}
 	return info, nil
 }
