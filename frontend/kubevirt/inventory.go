@@ -28,6 +28,9 @@ const (
 	kindClusterType = "VirtualMachineClusterInstancetype"
 )
 
+// kindMigration is what moves a machine to another node, in the group of the machines themselves.
+const kindMigration = "VirtualMachineInstanceMigration"
+
 // referred are the kinds that machines refer to, with the API group of each.
 var referred = map[string]string{kindDataVolume: "cdi.kubevirt.io", kindType: "instancetype.kubevirt.io", kindClusterType: "instancetype.kubevirt.io"}
 
@@ -48,7 +51,7 @@ func (n *inventory) take(doc tree.Value, l *diag.List) bool {
 		n.keep(doc, kind, l)
 	case slices.Contains(makers, kind):
 		return false
-	case strings.HasSuffix(apiGroup, "."+group[:len(group)-1]):
+	case strings.HasSuffix(apiGroup, "."+group[:len(group)-1]), kind == kindMigration && apiGroup == group[:len(group)-1]:
 		// Preferences, snapshots, exports and the like.
 		doc.Get("kind").Warnf(l, CodeNoEffect, "remove it from the input", "vmseed makes nothing of a %s", kind)
 		doc.Consume()

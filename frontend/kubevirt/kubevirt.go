@@ -36,7 +36,11 @@ func (f Frontend) Read(ctx context.Context, src frontend.Source) ([]machine.Mach
 	var l diag.List
 	inventory := inventory{gates: gates{ctx: ctx, resolver: src.Resolver, flags: src.Options.FeatureGates}}
 	definitions := slices.DeleteFunc(slices.Clone(src.Documents), func(doc frontend.Document) bool { return inventory.take(doc.Tree, &l) })
+	machines := machinesOf(definitions)
 	for _, doc := range definitions {
+		if machines.runs(doc.Tree, &l) {
+			continue
+		}
 		if !doc.Tree.Exists() {
 			l.Errorf(CodeNotVM, diag.At(doc.File, 1, 1), "", "a VirtualMachine or VirtualMachineInstance should stand here")
 			continue

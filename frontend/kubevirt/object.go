@@ -9,6 +9,7 @@ import (
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/kubeobject"
 	"github.com/vmseed/vmseed/format/tree"
+	"github.com/vmseed/vmseed/frontend"
 	"github.com/vmseed/vmseed/frontend/internal/kubedoc"
 	"github.com/vmseed/vmseed/machine"
 )
@@ -73,14 +74,56 @@ func (r *reader) identify() bool {
 		}
 	default:
 		known := slices.Concat(vmKinds[:1], instanceKinds[:1], []string{"KubeVirt"})
-		r.notVM(kind, tree.Suggest(name, known))
+		remedy := "remove the object from the input"
+		if meant, ok := tree.Closest(name, known); ok {
+			remedy = fmt.Sprintf("did you mean %q?", meant)
+		}
+		kind.Errorf(&r.list, CodeNotVM, remedy, "a VirtualMachine or VirtualMachineInstance should stand here")
 		return false
 	}
 	return true
 }
 
-func (r *reader) notVM(v tree.Value, remedy string) {
-	v.Errorf(&r.list, CodeNotVM, remedy, "a VirtualMachine or VirtualMachineInstance should stand here")
+// owners are the VirtualMachines of an input, by namespace and name.
+type owners map[string]bool
+
+// machinesOf finds the VirtualMachines among some documents.
+func machinesOf(definitions []frontend.Document) owners {
+	out := owners{}
+	for _, doc := range definitions {
+		if slices.Contains(vmKinds, peek(doc.Tree.Get("kind"))) {
+			meta := doc.Tree.Get("metadata")
+			out[ownerKey(meta, peek(meta.Get("name")))] = true
+		}
+	}
+	return out
+}
+
+// ownerKey names an object in the namespace of another one.
+func ownerKey(meta tree.Value, name string) string {
+	namespace := peek(meta.Get("namespace"))
+	if namespace == "" {
+		namespace = kubeobject.DefaultNamespace
+	}
+	return namespace + "/" + name
+}
+
+// runs reports whether a document is the instance that a cluster made of one of the machines, as "kubectl get vm,vmi" prints
+// both. It is no machine of its own, and what it says is the machine's or the cluster's.
+func (o owners) runs(doc tree.Value, l *diag.List) bool {
+	meta := doc.Get("metadata")
+	if !slices.Contains(instanceKinds, peek(doc.Get("kind"))) {
+		return false
+	}
+	for _, owner := range meta.Get("ownerReferences").Items() {
+		name := ownerKey(meta, peek(owner.Get("name")))
+		if peek(owner.Get("kind")) == vmKinds[0] && o[name] {
+			kubedoc.Note(l, doc.Get("kind"), CodeNoGuest, "a cluster made this instance of the VirtualMachine %s, which is in the input as well and counts", name)
+			doc.Consume()
+			return true
+		}
+	}
+	return false
 }
 
 // readVersion returns an API version without its group, or nothing when it is none of KubeVirt's.

@@ -1,6 +1,8 @@
 package kubevirt_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,6 +86,36 @@ func TestSeveralDocuments(t *testing.T) {
 			if got := strings.Trim(line[at.Column-1:at.Column+2], `"`); got != m.Name {
 				t.Errorf("%s: the name of %s stands at %v", name, m.Name, at)
 			}
+		}
+	}
+}
+
+// TestOwnedInstance passes over the instance that a cluster made of a machine of the same input, and no other.
+func TestOwnedInstance(t *testing.T) {
+	const (
+		vm       = "apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {name: a, namespace: shop}\nspec: {runStrategy: Always, template: {spec: {domain: {memory: {guest: 1Gi}, devices: {}}}}}\n"
+		instance = "apiVersion: kubevirt.io/v1\nkind: VirtualMachineInstance\nmetadata: {name: a, namespace: shop, ownerReferences: [{kind: VirtualMachine, name: a}]}\n" +
+			"spec: {domain: {memory: {guest: 2Gi}, devices: {}}}\n"
+	)
+	for _, tt := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"both", vm + "---\n" + instance, []string{"shop/a 1024"}},
+		{"instance first", instance + "---\n" + vm, []string{"shop/a 1024"}},
+		{"instance alone", instance, []string{"shop/a 2048"}},
+		{"of another machine", vm + "---\n" + strings.ReplaceAll(instance, "name: a", "name: b"), []string{"shop/a 1024", "shop/b 2048"}},
+		{"of another namespace", strings.Replace(vm, ", namespace: shop", "", 1) + "---\n" + instance, []string{"default/a 1024", "shop/a 2048"}},
+		{"of a replica set", vm + "---\n" + strings.Replace(instance, "{kind: VirtualMachine,", "{kind: VirtualMachineInstanceReplicaSet,", 1), []string{"shop/a 1024", "shop/a 2048"}},
+		{"moved to another node", vm + "---\napiVersion: kubevirt.io/v1\nkind: VirtualMachineInstanceMigration\nmetadata: {name: m}\nspec: {vmiName: a}\n", []string{"shop/a 1024"}},
+	} {
+		machines, l := load(frontend.Options{}, frontendtest.File{Name: "in.yaml", Text: tt.text})
+		var got []string
+		for _, m := range machines {
+			got = append(got, fmt.Sprintf("%s/%s %d", m.Namespace, m.Name, m.Hardware.Memory>>20))
+		}
+		if !slices.Equal(got, tt.want) || l.HasErrors() {
+			t.Errorf("%s: got %q, want %q; %v", tt.name, got, tt.want, l)
 		}
 	}
 }
