@@ -142,6 +142,13 @@ func partitionLine(p machine.Partition, code string) string {
 // settle waits for udev, which makes the links to what was just made.
 const settle = "udevadm settle --timeout=60 2>/dev/null || true\n"
 
+// signatures lists the file systems and tables that a device holds. wipefs(8) names all of them: blkid(8) is silent about a
+// table when asked for a type, and about a device with the signs of two file systems; that of busybox knows neither. Where
+// nobody can tell, the script ends before it writes.
+func signatures(device string) string {
+	return fmt.Sprintf("have=$(wipefs \"%s\") || exit 1\n", device)
+}
+
 // diskScript partitions a disk. Without wipe a disk that holds a table or a file system is left alone.
 func diskScript(device, table string, wipe bool) string {
 	var b strings.Builder
@@ -149,7 +156,7 @@ func diskScript(device, table string, wipe bool) string {
 	force := " --wipe always --wipe-partitions always"
 	if !wipe {
 		force = ""
-		b.WriteString("if [ -n \"$(blkid -p -o value -s PTTYPE -s TYPE \"$disk\")\" ]; then echo \"$disk is not blank, it is left as it is\" >&2; exit 0; fi\n")
+		b.WriteString(signatures("$disk") + "if [ -n \"$have\" ]; then echo \"$disk is not blank, it is left as it is\" >&2; exit 0; fi\n")
 	}
 	fmt.Fprintf(&b, "sfdisk --quiet%s \"$disk\" <<'TABLE' || exit 1\n%sTABLE\n%s", force, table, settle)
 	return b.String()
@@ -181,11 +188,12 @@ func filesystemScript(device string, f machine.Filesystem) (script string, ok bo
 	var b strings.Builder
 	fmt.Fprintf(&b, "device=%s\n%s", shell.Word(device), settle)
 	if !f.Wipe {
-		fmt.Fprintf(&b, "have=$(blkid -p -o value -s TYPE \"$device\")\nif [ \"$have\" = %s ]", f.Type)
+		fmt.Fprintf(&b, "if [ \"$(blkid -p -o value -s TYPE \"$device\")\" = %s ]", f.Type)
 		if f.Label != "" {
 			fmt.Fprintf(&b, " && [ \"$(blkid -p -o value -s LABEL \"$device\")\" = %s ]", shell.Word(f.Label))
 		}
-		b.WriteString("; then exit 0; fi\nif [ -n \"$have\" ]; then echo \"$device holds another file system, it is left as it is\" >&2; exit 1; fi\n")
+		b.WriteString("; then exit 0; fi\n" + signatures("$device"))
+		b.WriteString("if [ -n \"$have\" ]; then echo \"$device holds something else, it is left as it is\" >&2; exit 1; fi\n")
 	}
 	fmt.Fprintf(&b, "%s \"$device\"\n", command)
 	return b.String(), true

@@ -3,6 +3,7 @@
 package userdata
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -99,7 +100,7 @@ func tableOf(t *testing.T, disk string) (id string, lines []string) {
 // TestPartitionTables has the real sfdisk make tables on blank disks. A second run changes nothing, unless the disk is to
 // be wiped.
 func TestPartitionTables(t *testing.T) {
-	needTools(t, "sfdisk", "blkid", "mkfs.ext4")
+	needTools(t, "sfdisk", "blkid", "wipefs", "mkfs.ext4")
 	for _, x := range []struct {
 		name   string
 		layout machine.DiskLayout
@@ -150,7 +151,7 @@ func TestPartitionTables(t *testing.T) {
 
 // TestFilesystems has the real tools make file systems, and looks what the next run does with them.
 func TestFilesystems(t *testing.T) {
-	needTools(t, "blkid", "mkfs.ext4", "mkfs.vfat", "mkswap")
+	needTools(t, "blkid", "wipefs", "mkfs.ext4", "mkfs.vfat", "mkswap")
 	export := func(disk string) string {
 		out, _ := exec.Command("blkid", "-p", "-o", "value", "-s", "TYPE", "-s", "LABEL", "-s", "UUID", disk).Output()
 		return string(out)
@@ -177,6 +178,49 @@ func TestFilesystems(t *testing.T) {
 			f.Label, f.Wipe = "other", false
 			if err := carryOut(t, scripts(t, machine.Storage{Filesystems: []machine.Filesystem{f}})[0]); err == nil {
 				t.Error("a file system with another label is no error")
+			}
+		})
+	}
+}
+
+// TestDataIsKept: without wipe nothing is written to a device that holds anything, or of which nobody can tell.
+func TestDataIsKept(t *testing.T) {
+	needTools(t, "sfdisk", "blkid", "wipefs", "mkfs.ext4")
+	blind := t.TempDir() // a guest without wipefs(8)
+	for _, name := range []string{"sfdisk", "mkfs.ext4", "blkid"} {
+		path, err := exec.LookPath(name)
+		if err == nil {
+			err = os.Symlink(path, filepath.Join(blind, name))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, x := range []struct{ name, prepare, path string }{
+		{"a partition table", "echo 'label: gpt' | sfdisk --quiet $disk", ""},
+		{"signs of two file systems", "mkfs.ext4 -q -F $disk && printf %s -rom1fs- | dd of=$disk conv=notrunc status=none", ""},
+		{"nothing can tell", "true", "PATH=" + blind + "\n"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			disk := blank(t)
+			if err := carryOut(t, "disk="+disk+"\n"+x.prepare); err != nil {
+				t.Fatal(err)
+			}
+			before, err := os.ReadFile(disk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, script := range scripts(t, machine.Storage{
+				Disks:       []machine.DiskLayout{{Device: disk, Partitions: []machine.Partition{{}}}},
+				Filesystems: []machine.Filesystem{{Device: disk, Type: "ext4"}},
+			}) {
+				failed := carryOut(t, x.path+script)
+				if failed == nil && strings.Contains(script, "mkfs") {
+					t.Error("a file system that is not made is no error")
+				}
+				if after, err := os.ReadFile(disk); err != nil || !bytes.Equal(before, after) {
+					t.Fatalf("the disk has changed (%v, %v) by\n%s", err, failed, script)
+				}
 			}
 		})
 	}
