@@ -93,23 +93,34 @@ func sumLine(line string) (sum Checksum, name string) {
 		return Checksum{}, ""
 	}
 	name = strings.TrimPrefix(strings.TrimLeft(name, " "), "*")
-	for algorithm, make := range algorithms {
-		if len(digits) == 2*make().Size() {
-			if sum, err := ParseChecksum(algorithm + ":" + digits); err == nil {
-				return sum, name
-			}
-		}
+	if sum, ok := byLength(digits); ok {
+		return sum, name
 	}
 	return Checksum{}, ""
 }
 
-// SetChecksum gives a web reference the checksum that a user states: sha256:HEX, sha512:HEX, or the URL of a list.
+// byLength reads a checksum without the name of its algorithm, which its length tells.
+func byLength(digits string) (Checksum, bool) {
+	for algorithm, make := range algorithms {
+		if len(digits) == 2*make().Size() {
+			sum, err := ParseChecksum(algorithm + ":" + digits)
+			return sum, err == nil
+		}
+	}
+	return Checksum{}, false
+}
+
+// SetChecksum gives a web reference the checksum that a user states: sha256:HEX, sha512:HEX, HEX alone, or the URL of a list.
 func (r Reference) SetChecksum(text string) (Reference, error) {
 	if r.Kind != Web {
 		return r, badReference(r.String(), "only an image at a URL takes a checksum", "")
 	}
 	if r.Checksum.Algorithm != "" || r.sums.Reveal() != "" {
 		return r, badReference(r.String(), "has a checksum already", "state it once")
+	}
+	if sum, ok := byLength(text); ok {
+		r.Checksum = sum
+		return r, nil
 	}
 	if !strings.Contains(text, "/") && strings.Contains(text, ":") {
 		sum, err := ParseChecksum(text)

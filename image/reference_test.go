@@ -87,6 +87,22 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestSetChecksum reads what users give beside a URL.
+func TestSetChecksum(t *testing.T) {
+	for text, want := range map[string]string{
+		"sha256:" + hex256: "sha256:" + hex256, hex256: "sha256:" + hex256, strings.ToUpper(hex512): "sha512:" + hex512,
+		hex256[1:]: "", "x" + hex256[1:]: "", "md5:abc": "",
+	} {
+		ref, err := Parse("http://host/x.img")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ref, err = ref.SetChecksum(text); ref.Checksum.String() != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %s, %v", text, ref.Checksum, err)
+		}
+	}
+}
+
 func TestNamesAreWhole(t *testing.T) {
 	for _, name := range Names() {
 		d, _ := named(name)
