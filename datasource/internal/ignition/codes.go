@@ -26,6 +26,8 @@ const (
 	CodeLost
 	// CodeConflict is for a config that contradicts what is generated.
 	CodeConflict
+	// CodePlace is for paths that are elsewhere, or not writable, on the guest's distribution.
+	CodePlace
 )
 
 // Codes explains the diagnostics of this package.
@@ -55,5 +57,8 @@ func Codes() []diag.Explanation {
 			Text: "The config is passed byte for byte (`raw`), so nothing that vmseed would have generated is added to it."},
 		{Code: CodeConflict, Title: "configs contradict each other",
 			Text: "The parts are valid, but what Ignition makes of them when it merges them is not: for example a file of one below a link of another."},
+		{Code: CodePlace, Title: "path that is elsewhere, or read-only, on the guest's distribution",
+			Text: "On Fedora CoreOS and its kin directories such as `/srv` and `/home` are links into `/var`, where mounts have to be named, and `/usr` is read-only, " +
+				"as it is on Flatcar: Ignition stops the boot where it cannot write. vmseed goes by the platform and `guest.release`, which `debian-12`, for one, has without links."},
 	}
 }

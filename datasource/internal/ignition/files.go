@@ -77,6 +77,10 @@ func (g *generator) files() {
 			g.errorf(CodeName, at, "give the whole path, without . and ..", "%q is no absolute path", f.Path)
 			continue
 		}
+		if g.family.readOnly(f.Path) {
+			g.warnf(CodePlace, at, "write it below /etc, /opt or /var; on another distribution, state its guest.release",
+				"images of this kind cannot be written to at %s, where Ignition stops the boot", f.Path)
+		}
 		if f.Defer {
 			g.list.Add(diag.Diagnostic{Code: CodeNoWords, Severity: diag.Note, Range: g.place(at), Field: at,
 				Summary: "Ignition writes all files when the users are there, and installs no packages, so there is nothing to defer to"})

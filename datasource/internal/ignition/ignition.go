@@ -145,6 +145,8 @@ type family struct {
 	chrony bool
 	// debian has the files below /etc/default.
 	debian bool
+	// ostree has directories that are links into /var; guessed says that nothing names the distribution.
+	ostree, guessed bool
 	// certDir and certExt are where further authorities are put.
 	certDir, certExt string
 }
@@ -166,7 +168,7 @@ func familyOf(m machine.Machine, o datasource.Options) family {
 	case strings.HasPrefix(release, "debian"), strings.HasPrefix(release, "ubuntu"):
 		return family{networkd: true, start: true, debian: true, certDir: "/usr/local/share/ca-certificates", certExt: ".crt"}
 	}
-	return family{quiet: true, chrony: true, certDir: "/etc/pki/ca-trust/source/anchors", certExt: ".crt"}
+	return family{quiet: true, chrony: true, ostree: true, guessed: release == "", certDir: "/etc/pki/ca-trust/source/anchors", certExt: ".crt"}
 }
 
 // groups are those that an image has.

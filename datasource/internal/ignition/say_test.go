@@ -32,6 +32,9 @@ func TestSaid(t *testing.T) {
 		m    machine.Machine
 		want string
 	}{
+		{"file on a read-only file system", file("/usr/lib/x"), "warning[VS4151]: files[0]: "},
+		{"file below a link", file("/lib/x"), "warning[VS4151]: files[0]: "},
+		{"mount below a link", mount(machine.Mount{Disk: "d", Path: "/srv/x"}), "warning[VS4151]: mounts[0]: the mount is at /var/srv/x"},
 		{"file without a root", file("a"), "error[VS4143]: files[0]: "},
 		{"file with dots", file("/a/../b"), "error[VS4143]: files[0]: "},
 		{"the root as a file", file("/"), "error[VS4143]: files[0]: "},

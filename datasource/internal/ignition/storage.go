@@ -125,7 +125,10 @@ func (g *generator) filesystem(f machine.Filesystem, at, device string) {
 		out.Options = append(out.Options, types.FilesystemOption(o))
 	}
 	if mount, ok := g.mountOf(device); ok && f.Type != "swap" {
-		out.Path = &mount.Path
+		// What is below /run is of the system that does not run yet.
+		if place := g.family.whereTo(mount.Path); !below(place, "/run") {
+			out.Path = &place
+		}
 	}
 	g.out.Storage.Filesystems = append(g.out.Storage.Filesystems, out)
 }
@@ -198,6 +201,7 @@ func (g *generator) mounts() {
 		case !path.IsAbs(m.Path) || path.Clean(m.Path) != m.Path || m.Path == "/":
 			g.errorf(CodeName, at, "give the whole path, without . and ..", "%q is no path to mount at", m.Path)
 		default:
+			m.Path = g.mountPoint(at, m.Path)
 			g.mount(m, x, made[x.device])
 		}
 	}
