@@ -103,6 +103,7 @@ func Vendor(m machine.Machine, o datasource.Options) (secret.Text, diag.List) {
 	for _, x := range m.VendorData {
 		c.list = append(c.list, check(x, o.Guest)...)
 	}
+	c.hidden()
 	switch len(layers) {
 	case 0:
 		return secret.Text{}, c.list
@@ -110,6 +111,43 @@ func Vendor(m machine.Machine, o datasource.Options) (secret.Text, diag.List) {
 		return layers[0].Data, c.list
 	}
 	return c.multipart(layers, &cloudconfig.Document{}, nil), c.list
+}
+
+// hidden says what of the author's vendor-data the guest does not see, because the user-data or what the definition adds
+// to it says the same otherwise. Of what hides the same only the first is named.
+func (c *composer) hidden() {
+	var vendor, users []*cloudconfig.Document
+	parse := func(to *[]*cloudconfig.Document, layers []machine.Layer) {
+		for _, x := range layers {
+			if doc, _ := cloudconfig.Parse(x.Origin, []byte(x.Data.Reveal())); doc != nil && isCloudConfig(x) {
+				*to = append(*to, doc)
+			}
+		}
+	}
+	if parse(&vendor, c.m.VendorData); len(vendor) == 0 {
+		return
+	}
+	user := composer{m: c.m, o: c.o} // what it finds is told with the user-data
+	layers := user.layers()
+	marked := user.expandMark(layers)
+	parse(&users, layers)
+	if !c.m.UserData.Raw && !(c.o.NoMultipart && !allCloudConfig(layers)) {
+		fields, _ := generate(c.m, !marked, &user.list)
+		if node, err := cloudconfig.Value(fields); err == nil {
+			users = append(users, cloudconfig.FromNode(node))
+		}
+	}
+	for _, v := range vendor {
+		said := map[string]bool{}
+		for _, u := range users {
+			for _, d := range lint.Vendor(u, v) {
+				if !said[d.Field] {
+					c.list.Add(d)
+				}
+				said[d.Field] = true
+			}
+		}
+	}
 }
 
 // layers returns the author's documents that count and lints each. Documents that another replaces are left out, and so
@@ -422,10 +460,21 @@ func (c *composer) checkLogin(root *yaml.Node) {
 		name := field(u, "name")
 		return u.Value == "default" || name != nil && name.Value == "default"
 	}
-	if !slices.ContainsFunc(users.Content, named) {
-		c.list.Warnf(CodeNoLogin, c.m.Places.Find("ssh.authorizedKeys"), "add default to the list of users",
-			"the user-data creates users without the default one, so nobody can log in with these SSH keys")
+	if slices.ContainsFunc(users.Content, named) {
+		return
 	}
+	d := diag.Diagnostic{Code: CodeNoLogin, Severity: diag.Warning, Range: c.m.Places.Find("ssh.authorizedKeys"),
+		Summary: "the user-data creates users without the default one, so nobody can log in with these SSH keys",
+		Remedy:  "add default to the list of users"}
+	// That the list has no default user was noted when the document was looked at, and is said once.
+	c.list = slices.DeleteFunc(c.list, func(note diag.Diagnostic) bool {
+		same := note.Code == lint.CodeDefaultUser && note.Severity == diag.Note
+		if same {
+			d = d.With(note.Range, "this is the list of users")
+		}
+		return same
+	})
+	c.list.Add(d)
 }
 
 // field returns the value of a key of a mapping, or nil.

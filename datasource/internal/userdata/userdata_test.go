@@ -13,6 +13,7 @@ import (
 
 	"github.com/vmseed/vmseed/datasource"
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/cloudconfig/lint"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
 )
@@ -279,5 +280,45 @@ func TestVendor(t *testing.T) {
 	first, second := strings.Index(both.Reveal(), "the author's comment"), strings.Index(both.Reveal(), "echo user\n\n--")
 	if first < 0 || second < first {
 		t.Errorf("want the author's part, then the extra one:\n%s", both.Reveal())
+	}
+}
+
+// TestVendorHidden says what the user-data and what is generated hide of the author's vendor-data, and nothing about what
+// the reporter adds.
+func TestVendorHidden(t *testing.T) {
+	vendor := layer("#cloud-config\nruncmd: [[a]]\nwrite_files: [{path: /v}]\n", machine.MergeParts)
+	extra := layer("#cloud-config\nbootcmd: [[r]]\n", machine.MergeParts)
+	mine := plain("#cloud-config\nbootcmd: [[b]]\nruncmd: [[c]]\n")
+	replaced := plain("#cloud-config\nruncmd: [[c]]\n", "#cloud-config\nntp: {}\n")
+	replaced.Layers[1].Merge = machine.MergeReplace
+	for _, tt := range []struct {
+		name string
+		m    machine.Machine
+		want string
+	}{
+		{"nothing", machine.Machine{}, ""},
+		{"user-data", machine.Machine{UserData: mine}, "runcmd"},
+		{"generated", machine.Machine{Files: []machine.File{file("/f", "x")}}, "write_files"},
+		{"both", machine.Machine{UserData: mine, Files: []machine.File{file("/f", "x")}, RunCmd: []machine.Command{{Args: []string{"d"}}}}, "runcmd write_files"},
+		{"raw", machine.Machine{UserData: machine.UserData{Raw: true, Layers: mine.Layers}, Files: []machine.File{file("/f", "x")}}, "runcmd"},
+		{"script", machine.Machine{UserData: plain(script)}, ""},
+		{"replaced", machine.Machine{UserData: replaced}, ""},
+		{"off", machine.Machine{UserData: plain("#cloud-config\nvendor_data: {enabled: false}\nruncmd: [[c]]\n")}, "the user-data switches vendor-data off"},
+	} {
+		tt.m.VendorData = []machine.Layer{vendor}
+		_, l := Vendor(placed(t, tt.m), datasource.Options{Extra: []machine.Layer{extra}})
+		var got []string
+		for _, d := range l {
+			switch {
+			case d.Code != lint.CodeVendor:
+			case d.Field == "":
+				got = append(got, d.Summary)
+			default:
+				got = append(got, d.Field)
+			}
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s: got %v of %v, want %q", tt.name, got, l, tt.want)
+		}
 	}
 }

@@ -107,8 +107,8 @@ func Codes() []diag.Explanation {
 				"`network-interfaces`, `launch-index` and the description of the cloud. Anything else is there for templates only. " +
 				"Without `instance-id` all machines share the id `nocloud`."},
 		{Code: CodeVendor, Title: "vendor-data is hidden",
-			Text: "cloud-init joins user-data and vendor-data key by key, and a key of the user-data hides that of the vendor-data " +
-				"completely, lists included."},
+			Text: "cloud-init unites the mappings of user-data and vendor-data. Of anything else that both have, lists included, it " +
+				"takes what the user-data says and leaves out what the vendor-data says."},
 		{Code: CodeHeader, Title: "MIME header is not read",
 			Text: "cloud-init looks for the fields `Merge-Type` and `X-Merge-Type` in exactly this spelling, and not in parts that " +
 				"are compressed."},

@@ -6,6 +6,7 @@ package lint
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -277,7 +278,9 @@ func (c *checker) unknown(k *yaml.Node, shapes variants) {
 	c.warn(CodeUnknownKey, k, k.Value, remedy, "no module of cloud-init reads this key")
 }
 
-// Vendor says which keys of vendor-data a guest does not see because user-data has them too. Either may be nil.
+// Vendor says what of vendor-data a guest does not see because user-data says it otherwise: cloud-init unites mappings,
+// and of all else takes that of the user-data whole. Either may be nil. Lists are warned of, as what they ask for is not
+// done; that user-data has another scalar is what vendor-data is made for, and noted.
 func Vendor(user, vendor *cloudconfig.Document) diag.List {
 	var l diag.List
 	if user == nil || vendor == nil {
@@ -292,11 +295,49 @@ func Vendor(user, vendor *cloudconfig.Document) diag.List {
 		}
 	}
 	for _, k := range vendor.Keys() {
-		if n := user.Get(k); n != nil && k != "merge_how" && k != "merge_type" {
-			l.Add(diag.Diagnostic{Code: CodeVendor, Severity: diag.Warning, Range: vendor.Range(vendor.Get(k)), Field: k,
-				Summary: "the user-data has this key too and hides it", Remedy: "merge the two lists into the user-data"}.
-				With(user.Range(n), "the user-data has it here"))
+		if k != "merge_how" && k != "merge_type" {
+			hidden(&l, user, vendor, k, user.Get(k), vendor.Get(k))
 		}
 	}
 	return l
+}
+
+// hidden adds what one value of user-data hides of the value that vendor-data has at the same path.
+func hidden(l *diag.List, user, vendor *cloudconfig.Document, path string, have, want *yaml.Node) {
+	switch {
+	case have == nil || equal(have, want):
+		return
+	case have.Kind == yaml.MappingNode && want.Kind == yaml.MappingNode:
+		for i := 0; i+1 < len(want.Content); i += 2 {
+			for j := 0; j+1 < len(have.Content); j += 2 {
+				if have.Content[j].Value == want.Content[i].Value {
+					hidden(l, user, vendor, path+"."+want.Content[i].Value, target(have.Content[j+1]), target(want.Content[i+1]))
+				}
+			}
+		}
+		return
+	}
+	d := diag.Diagnostic{Code: CodeVendor, Severity: diag.Note, Range: vendor.Range(want), Field: path,
+		Summary: "the user-data says this otherwise, and hides what the vendor-data says"}
+	if want.Kind != yaml.ScalarNode {
+		d.Severity, d.Remedy = diag.Warning, "write into the user-data what the guest needs of both"
+	}
+	if at := user.Range(have); !at.IsZero() {
+		d = d.With(at, "the user-data has it here")
+	}
+	l.Add(d)
+}
+
+// target follows an alias.
+func target(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+// equal reports whether two nodes say the same.
+func equal(a, b *yaml.Node) bool {
+	a, b = target(a), target(b)
+	return a.Kind == b.Kind && a.Value == b.Value && cloudconfig.TypeOf(a) == cloudconfig.TypeOf(b) && slices.EqualFunc(a.Content, b.Content, equal)
 }

@@ -214,11 +214,17 @@ func TestVendor(t *testing.T) {
 		}
 		return d
 	}
-	vendor := parse("runcmd: [a]\nhostname: x\nmerge_how: dict()\n")
+	vendor := parse("runcmd: &r [a, {b: c}]\nhostname: x\nmerge_how: dict()\nntp: {enabled: true, pools: [p]}\nbootcmd: *r\n")
 	for in, want := range map[string]string{
-		"runcmd: [b]\nmerge_how: dict()\n":    "VS3119@1:9",
-		"vendor_data: {enabled: false}\n":     "VS3119@1:14",
-		"vendor_data: {enabled: yes}\na: 1\n": "",
+		"runcmd: [b]\nmerge_how: list()\n":                 "VS3119@1:9",
+		"runcmd: [a, {b: c}]\nhostname: x\n":               "",
+		"hostname: y\n":                                    "VS3119@2:11",
+		"runcmd: [a, {b: c, d: e}]\nbootcmd: []\n":         "VS3119@1:9 VS3119@1:9",
+		"x: &n {servers: [s], enabled: 'true'}\nntp: *n\n": "VS3119@4:16",
+		"ntp: {pools: [q], enabled: true}\n":               "VS3119@4:29",
+		"ntp:\n":                                           "VS3119@4:6",
+		"vendor_data: {enabled: false}\nruncmd: [b]\n":     "VS3119@1:14",
+		"vendor_data: {enabled: yes}\na: 1\n":              "",
 	} {
 		if got := brief(Vendor(parse(in), vendor)); got != want {
 			t.Errorf("%q: got %s, want %s", in, got, want)
@@ -226,6 +232,10 @@ func TestVendor(t *testing.T) {
 	}
 	if l := Vendor(nil, vendor); len(l) > 0 {
 		t.Errorf("got %v without user-data", l)
+	}
+	l := Vendor(parse("hostname: y\nruncmd: [b]\n"), vendor)
+	if len(l) != 2 || l[0].Severity != diag.Warning || l[1].Severity != diag.Note {
+		t.Errorf("a lost list is to be warned of, another scalar to be noted: %v", l)
 	}
 }
 

@@ -97,7 +97,7 @@ func (c *checker) users() {
 		}
 	}
 	c.add(CodeDefaultUser, diag.Note, users, "users", "add the item default if it is wanted",
-		"the distribution's default user is not created, and SSH keys of the meta-data reach nobody who can log in")
+		"the distribution's default user is not created")
 }
 
 func indexed(path string, i int) string {
