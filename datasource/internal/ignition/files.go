@@ -312,8 +312,16 @@ func (g *generator) ssh() {
 	}
 	if b.Len() > 0 {
 		g.file("/etc/ssh/sshd_config.d/05-vmseed.conf", b.String(), 0o600)
+		g.setup = append(g.setup, includeSSH)
 	}
 }
+
+// includeSSH has the server read the files of sshd_config.d first, on images whose sshd_config does not say so. That may be a
+// link to a read-only file, which a file of /etc replaces; where there is none, the server has its own defaults elsewhere.
+const includeSSH = `f=/etc/ssh/sshd_config
+if [ -e $f ] && ! grep -Eqi '^[[:space:]]*Include[[:space:]=].*sshd_config\.d/' $f; then
+	{ echo 'Include /etc/ssh/sshd_config.d/*.conf'; cat $f; } >$f.vmseed && chmod 0600 $f.vmseed && mv $f.vmseed $f
+fi`
 
 func yesNo(b bool) string {
 	if b {

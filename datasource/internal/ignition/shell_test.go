@@ -1,6 +1,7 @@
 package ignition
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,5 +73,39 @@ func TestScriptsRun(t *testing.T) {
 				t.Errorf("%q, want %q", out, x.want)
 			}
 		})
+	}
+}
+
+// TestIncludeSSH has a server that does not read sshd_config.d read it before anything else, and leaves others alone.
+func TestIncludeSSH(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("there is no sh")
+	}
+	for name, x := range map[string]struct{ have, want string }{
+		"none":      {"", ""},
+		"without":   {"Port 22\n#Include /etc/ssh/sshd_config.d/*.conf\n", "Include /etc/ssh/sshd_config.d/*.conf\nPort 22\n#Include /etc/ssh/sshd_config.d/*.conf\n"},
+		"with":      {"Port 22\nInclude /etc/ssh/sshd_config.d/*.conf\n", "Port 22\nInclude /etc/ssh/sshd_config.d/*.conf\n"},
+		"otherwise": {"  include=\"/etc/ssh/sshd_config.d/*\"\n", "  include=\"/etc/ssh/sshd_config.d/*\"\n"},
+		"of others": {"Include /etc/crypto.conf\n", "Include /etc/ssh/sshd_config.d/*.conf\nInclude /etc/crypto.conf\n"},
+	} {
+		dir := t.TempDir()
+		file, original := filepath.Join(dir, "sshd_config"), filepath.Join(dir, "of-the-image")
+		if x.have != "" {
+			if err := errors.Join(os.WriteFile(original, []byte(x.have), 0o400), os.Symlink(original, file)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		script := strings.Replace(includeSSH, "f=/etc/ssh/", "f="+dir+"/", 1)
+		if out, err := exec.Command(sh, "-c", script).CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+		got, err := os.ReadFile(file)
+		if string(got) != x.want || (err != nil) != (x.want == "") {
+			t.Errorf("%s: %q, want %q: %v", name, got, x.want, err)
+		}
+		if kept, _ := os.ReadFile(original); string(kept) != x.have {
+			t.Errorf("%s: the image's own file is %q", name, kept)
+		}
 	}
 }

@@ -261,7 +261,7 @@ func (g *generator) phoneHome() {
 	}
 	fmt.Fprintf(&b, "n=0\nuntil curl -fsS -o /dev/null \"$@\" %s; do\n\tn=$((n + 1))\n\t[ $n -lt %d ] || exit 1\n\tsleep 3\ndone\n", shell.Word(address), tries)
 	g.runLate(job{name: "phone-home", what: "Report of the machine's definition", text: b.String(), once: true},
-		"After=sshd-keygen.target sshd.service ssh.service\n")
+		"After=sshd-keygen.target sshd-keygen.service sshd.service ssh.service\n")
 }
 
 // powerState ends the first boot when everything else is up. What is still to run by then has run: the unit comes behind
