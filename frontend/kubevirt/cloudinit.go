@@ -174,9 +174,17 @@ func (r *reader) layerBase64(v tree.Value, field, name string) (machine.Layer, b
 	data, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		remedy := "encode it with base64, or write plain text into the field of the same name without Base64"
-		for _, other := range []*base64.Encoding{base64.URLEncoding, base64.RawURLEncoding, base64.RawStdEncoding} {
-			if _, err := other.DecodeString(text); err == nil {
-				remedy = "use the standard alphabet, with + and /, and pad it with ="
+		for _, other := range []struct {
+			encoding *base64.Encoding
+			remedy   string
+		}{
+			{base64.RawStdEncoding, "it lacks the = at its end that make its length a multiple of four"},
+			{base64.URLEncoding, "it is in the alphabet of URLs: write + for - and / for _"},
+			{base64.RawURLEncoding, "it is in the alphabet of URLs: write + for - and / for _, and = at its end until its length is a multiple of four"},
+		} {
+			if _, err := other.encoding.DecodeString(text); err == nil {
+				remedy = other.remedy
+				break
 			}
 		}
 		r.refuse(v, CodeBase64, remedy, "%s is not a valid base64 value.", field)
