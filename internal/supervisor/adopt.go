@@ -78,7 +78,7 @@ func waitGone(ctx context.Context, find func() []int) error {
 	defer cancel()
 	for pause := firstPause; len(find()) > 0; pause = min(2*pause, longPause) {
 		if err := sleep(ctx, pause); err != nil {
-			return fmt.Errorf("QEMU does not end: %w", err)
+			return fmt.Errorf("QEMU or a helper of it does not end: %w", err)
 		}
 	}
 	return nil

@@ -95,13 +95,12 @@ func (s *supervisor) serveCredentials(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	s.mutex.Lock()
-	before := s.credentials
+	if s.credentials != nil {
+		s.credentials()
+	}
 	s.credentials = cancel
 	s.mutex.Unlock()
-	if before != nil {
-		before()
-	}
-	s.condition(false, agentOffline)
+	s.condition(ctx, false, agentOffline)
 	s.working.Go(func() {
 		defer cancel()
 		s.synchronize(ctx, list)
@@ -109,8 +108,9 @@ func (s *supervisor) serveCredentials(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// condition records how far the credentials have come, and tells those who follow when that has changed.
-func (s *supervisor) condition(status bool, message string) {
+// condition records how far the credentials have come, and tells those who follow when that has changed. What is said of
+// credentials whose ctx has ended is about those that others took the place of.
+func (s *supervisor) condition(ctx context.Context, status bool, message string) {
 	c := Condition{Type: CredentialsSynchronized, Status: status, Message: message}
 	s.mutex.Lock()
 	same := s.state.Credentials != nil && *s.state.Credentials == c
@@ -118,8 +118,15 @@ func (s *supervisor) condition(status bool, message string) {
 	if same {
 		return
 	}
-	s.update(func(st *State) { st.Credentials = &c })
-	s.journal.add(Event{Condition: &c})
+	changed := false
+	s.update(func(st *State) {
+		if ctx.Err() == nil {
+			st.Credentials, changed = &c, true
+		}
+	})
+	if changed {
+		s.journal.add(Event{Condition: &c})
+	}
 }
 
 // forgetCredentials says that credentials which an earlier supervisor did not get set are lost. Those that were set are
@@ -133,7 +140,7 @@ func (s *supervisor) forgetCredentials() {
 	case c.Status:
 		s.journal.add(Event{Condition: c})
 	default:
-		s.condition(false, credentialsLost)
+		s.condition(s.ctx, false, credentialsLost)
 	}
 }
 
@@ -150,12 +157,12 @@ func (s *supervisor) synchronize(ctx context.Context, list []credential) {
 		case ctx.Err() != nil:
 			return
 		case len(list) == 0:
-			s.condition(true, "")
+			s.condition(ctx, true, "")
 			return
 		case errors.Is(err, errSilent):
-			s.condition(false, agentOffline)
+			s.condition(ctx, false, agentOffline)
 		default:
-			s.condition(false, err.Error())
+			s.condition(ctx, false, err.Error())
 		}
 		if sleep(ctx, pause) != nil {
 			return

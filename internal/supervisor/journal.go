@@ -55,7 +55,7 @@ func openJournal(dir string, fresh bool) (*journal, error) {
 func (j *journal) add(e Event) Event {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	guests := e.Report != nil || e.Condition != nil
+	guests := e.Status == "" // even notes are: a guest may restart for ever
 	final := e.Report != nil && e.Report.Stage.Ended() || e.Condition != nil && e.Condition.Status
 	if len(j.events) >= maxEvents && guests && (!final || len(j.events) >= 2*maxEvents) {
 		return Event{}

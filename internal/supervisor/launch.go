@@ -56,14 +56,16 @@ func (s *supervisor) launch() (<-chan error, error) {
 
 // launchFrom starts QEMU by the attempt of a number, or a later one when that does not work.
 func (s *supervisor) launchFrom(first int) (<-chan error, error) {
-	for i := first; i < len(s.plan.Attempts); i++ {
-		a := s.plan.Attempts[i]
+	plan, err := LoadPlan(s.dir) // the first boot may be over since this supervisor read it
+	if err != nil {
+		return nil, err
+	}
+	for i := first; i < len(plan.Attempts); i++ {
 		if i > 0 {
-			s.dropMonitor()
-			s.sweepSockets()
+			s.clear()
 		}
-		ended, err := s.attempt(a)
-		last := i == len(s.plan.Attempts)-1
+		ended, err := s.attempt(plan.Attempts[i])
+		last := i == len(plan.Attempts)-1
 		if err == nil && !last {
 			err = s.prove(ended)
 		}
@@ -284,9 +286,18 @@ func (s *supervisor) again() (<-chan error, error) {
 		return nil, err
 	}
 	s.note("the guest restarts")
-	s.dropMonitor()
-	s.sweepSockets()
+	s.clear()
 	return s.attempt(plan.Attempts[s.attempted])
+}
+
+// clear ends what a QEMU that has ended leaves behind: helpers, which end by themselves a moment later, and sockets.
+func (s *supervisor) clear() {
+	s.dropMonitor()
+	helpers := func() []int { return processesIn(s.dir, s.helpers()...) }
+	if err := waitGone(s.ctx, helpers); err != nil {
+		_ = endProcesses(helpers())
+	}
+	s.sweepSockets()
 }
 
 // quiet forgets the signs and troubles of an earlier attempt.

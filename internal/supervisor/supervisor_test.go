@@ -362,6 +362,9 @@ func TestRestartOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		plan.Once, plan.Attempts[0].Args = []string{"first.boot"}, append(plan.Attempts[0].Args, "-append", "a first.boot")
+		// As swtpm, the helper ends a while after its QEMU.
+		plan.Helpers = []supervisor.Helper{{Name: "helper", Program: "sh", Socket: supervisor.TPMSocket,
+			Args: []string{"-c", "echo >>helped; : >" + supervisor.TPMSocket + "; sleep 2; exit"}}}
 		if err := plan.Save(c.Dir); err != nil {
 			t.Fatal(err)
 		}
@@ -384,6 +387,9 @@ func TestRestartOnce(t *testing.T) {
 		typeUntilHeard(t, console)
 		if s := state(t, c); s.Status != supervisor.Running || s.PID == 0 {
 			t.Errorf("state %+v", s)
+		}
+		if starts, err := os.ReadFile(filepath.Join(c.Dir, "helped")); err != nil || len(starts) != 2 {
+			t.Errorf("the helper was started %d times, %v", len(starts), err)
 		}
 		if err := c.Stop(within(t), limit); err != nil {
 			t.Fatal(err)
