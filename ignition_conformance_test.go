@@ -123,8 +123,8 @@ func TestIgnitionReadsDocuments(t *testing.T) {
 			[]string{"enable app.service"}},
 		{"native", []string{"ignition/server.yaml"}, "ignition", map[string]string{
 			"user:keeper": "1850:archive:Keeps the archive:/home/keeper:/bin/bash:*:", "/etc/archive/key": "file 0400 keeper:archive\n\x00\x01\x02\x03\x04\x05\xff",
-			"/etc/motd.d/merged": "file 0644 root:root\nmerged\n", "/etc/archive/current": "link /srv/archive", "/etc/hostname": hostname + "vault.lab.example.org\n"},
-			[]string{"enable archive.service", "enable srv-archive.mount", "enable vmseed-runcmd.service"}},
+			"/etc/motd.d/merged": "file 0644 root:root\nmerged\n", "/etc/archive/current": "link /var/archive", "/etc/hostname": hostname + "vault.lab.example.org\n"},
+			[]string{"enable archive.service", "enable var-archive.mount", "enable vmseed-runcmd.service"}},
 		{"native, for cloud-init guests", []string{"native/web.yaml"}, "ignition", map[string]string{
 			"/etc/localtime": "link ../usr/share/zoneinfo/Europe/Zurich", "/etc/hostname": hostname + "web.shop.example.org\n"}, nil},
 		{"seed 002", []string{"virtlet/pod.yaml", "virtlet/objects.yaml"}, "ignition", map[string]string{
