@@ -37,7 +37,7 @@ func (g *generator) accounts() {
 		}
 		users[i].SSHAuthorizedKeys = slices.Concat(users[i].SSHAuthorizedKeys, keys)
 	}
-	names := map[string]bool{}
+	names, numbers := map[string]bool{}, map[int]bool{}
 	logged := false
 	for i, u := range users {
 		at := fmt.Sprintf("users[%d]", i)
@@ -53,6 +53,7 @@ func (g *generator) accounts() {
 			continue
 		}
 		names[u.Name] = true
+		g.checkUser(u, at, numbers)
 		hashed := g.user(u, at)
 		logged = logged || hashed
 		g.aging(u)
@@ -62,23 +63,64 @@ func (g *generator) accounts() {
 			"Ignition writes password hashes into the guest's journal, because it logs the commands that it runs")
 	}
 	g.groups(users)
+	g.ownGroups()
 	g.sudo(users)
 }
 
+// checkUser refuses what useradd fails for, because then the boot fails.
+func (g *generator) checkUser(u machine.User, at string, numbers map[int]bool) {
+	field := func(s string) bool { return strings.ContainsAny(s, ":\r\n\x00") || strings.HasPrefix(s, "-") }
+	for _, x := range []struct {
+		wrong             bool
+		what, the, remedy string
+	}{
+		{field(u.Gecos), "gecos", "is no comment of an account", "write it without colons and line breaks, and no hyphen in front"},
+		{field(u.Home) || u.Home != "" && !path.IsAbs(u.Home), "home", "is no home directory", "give the whole path, without colons"},
+		{field(u.Shell) || u.Shell != "" && !path.IsAbs(u.Shell), "shell", "is no shell", "give the whole path, such as /bin/bash"},
+		{field(u.PasswordHash.Reveal()), "passwordHash", "cannot stand in the guest's shadow file", "make one with mkpasswd"},
+		{u.UID != nil && (*u.UID < 0 || *u.UID == 0 && u.Name != "root"), "uid", "cannot be given to an account", "choose one above 0"},
+	} {
+		if x.wrong {
+			g.errorf(CodeName, at, x.remedy, "the %s of user %q %s", x.what, u.Name, x.the)
+		}
+	}
+	if u.UID == nil {
+		return
+	}
+	if numbers[*u.UID] {
+		g.errorf(CodeTwice, at, "give each user its own", "the uid of user %q is that of another user", u.Name)
+	}
+	numbers[*u.UID] = true
+}
+
+// ownGroups makes a declared group that is called like a user the user's own, since useradd refuses to make it again.
+func (g *generator) ownGroups() {
+	for i := range g.out.Passwd.Users {
+		u := &g.out.Passwd.Users[i]
+		same := func(x types.PasswdGroup) bool { return x.Name == u.Name }
+		if u.PrimaryGroup == nil && slices.ContainsFunc(g.out.Passwd.Groups, same) {
+			u.PrimaryGroup = &u.Name
+		}
+	}
+}
+
 // accountName reports whether useradd and groupadd take a name, and whether it stands for itself in a command line and in
-// a file of sudo.
+// a file of sudo. A name of digits is a number to them.
 func accountName(s string) bool {
-	return s != "" && s[0] != '-' && !strings.ContainsFunc(s, func(r rune) bool {
+	return s != "" && len(s) <= 32 && s[0] != '-' && !number(s) && !strings.ContainsFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.' || r == '$')
 	})
 }
+
+func number(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // user writes a user and reports whether there is a hash in it.
 func (g *generator) user(u machine.User, at string) (hashed bool) {
 	out := types.PasswdUser{Name: u.Name, Gecos: stated(u.Gecos), UID: u.UID, PrimaryGroup: stated(u.PrimaryGroup), HomeDir: stated(u.Home),
 		NoCreateHome: stated(u.NoCreateHome), Shell: stated(u.Shell), System: stated(u.System)}
 	for _, name := range u.Groups {
-		if u.Name == DefaultUser {
+		// The default user's own group is made with it, which may come later.
+		if u.Name == DefaultUser || name == DefaultUser {
 			g.join(name, u.Name)
 		} else {
 			out.Groups = append(out.Groups, types.Group(name))
@@ -144,7 +186,7 @@ func (g *generator) aging(u machine.User) {
 // groups writes the machine's groups and those that its users are in, as far as the image cannot be expected to have
 // them. Members are users: theirs is the list that Ignition knows.
 func (g *generator) groups(users []machine.User) {
-	declared := map[string]bool{}
+	declared, numbers := map[string]bool{}, map[int]bool{}
 	add := func(name string, gid *int) {
 		if !declared[name] {
 			declared[name] = true
@@ -161,7 +203,19 @@ func (g *generator) groups(users []machine.User) {
 			g.errorf(CodeTwice, at, "join the two", "the group %q is there twice", grp.Name)
 			continue
 		}
-		add(grp.Name, grp.GID)
+		theirs := grp.Name == DefaultUser || slices.Contains(g.family.groups(), grp.Name)
+		switch {
+		case theirs && grp.GID != nil:
+			g.lost(at+".gid", fmt.Sprintf("images bring the group %q, which keeps its number", grp.Name), "leave the number away, or name another group")
+		case grp.GID != nil && numbers[*grp.GID]:
+			g.errorf(CodeTwice, at, "give each group its own", "the gid of group %q is that of another group", grp.Name)
+		case grp.GID != nil:
+			numbers[*grp.GID] = true
+		}
+		if !theirs {
+			add(grp.Name, grp.GID)
+		}
+		declared[grp.Name] = true
 		for _, member := range grp.Members {
 			g.member(grp.Name, member)
 		}
@@ -169,7 +223,7 @@ func (g *generator) groups(users []machine.User) {
 	for i, u := range users {
 		for _, name := range append(slices.Clone(u.Groups), u.PrimaryGroup) {
 			switch {
-			case name == "" || declared[name]:
+			case name == "" || declared[name] || number(name) || name == DefaultUser:
 			case !accountName(name):
 				g.errorf(CodeName, fmt.Sprintf("users[%d]", i), "name one group in each item", "%q cannot be the name of a group", name)
 			case !slices.Contains(g.family.groups(), name):

@@ -111,6 +111,34 @@ func TestRealIgnitionTakesAnyContent(t *testing.T) {
 	}
 }
 
+// TestRealIgnitionGroups has groups that are called like users, or that images bring: useradd and groupadd fail where they are
+// made twice, and the boot with them. Directories in a home are the user's.
+func TestRealIgnitionGroups(t *testing.T) {
+	g := judge.NewIgnition(t)
+	file := func(path, owner string) machine.File {
+		return machine.File{Path: path, Owner: owner, Content: secret.New("x")}
+	}
+	r := applied(t, g, machine.Machine{
+		Groups: []machine.Group{{Name: "ada", Members: []string{"bob"}}, {Name: "adm", Members: []string{"bob"}}, {Name: "core"}},
+		Users:  []machine.User{{Name: "bob", Groups: []string{"eve", "core"}}, {Name: "ada", Groups: []string{"ada"}}, {Name: "eve", PrimaryGroup: "100"}, {Name: "core"}},
+		Files:  []machine.File{file("/home/ada/.config/app/x", "ada:ada"), file("/home/ada/.ssh/config", "ada"), file("/home/bob/x", "bob")},
+	}, datasource.Options{})
+	for name, want := range map[string]struct{ primary, further string }{
+		"ada": {"ada", "ada"}, "bob": {"bob", "ada,adm,eve"}, "eve": {"users", ""}, "core": {"core", ""},
+	} {
+		fields := strings.Split(sorted(r.Account(name)), ":")
+		if len(fields) < 7 || fields[1] != want.primary || fields[6] != want.further {
+			t.Errorf("%s is in %q, want %v", name, fields, want)
+		}
+	}
+	for name, want := range map[string]string{"/home/ada": "directory 0755 ada:ada", "/home/ada/.config": "directory 0755 ada:ada",
+		"/home/ada/.config/app": "directory 0755 ada:ada", "/home/ada/.ssh": "directory 0700 ada:root", "/home/ada/.config/app/x": "file 0644 ada:ada\nx"} {
+		if got := r.Show(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}
+
 // TestRealIgnitionMerges has what the author's config says win over what is generated, in a real guest's eyes.
 func TestRealIgnitionMerges(t *testing.T) {
 	g := judge.NewIgnition(t)

@@ -103,6 +103,8 @@ func (g *generator) files() {
 		}
 		g.attributes(node, f, have)
 	}
+	g.nested()
+	g.homeDirs()
 }
 
 // attributes sets mode and owner. Ignition sets the bits setuid, setgid and sticky from specification 3.6 on only, so
@@ -139,7 +141,9 @@ func idOrName(s string) (id *int, name *string) {
 // environment.
 func (g *generator) system() {
 	m := g.m
-	if host := m.Identity.FQDN(); host != "" {
+	if host := m.Identity.FQDN(); !oneLine(host) {
+		g.errorf(CodeName, "identity.hostname", "write it on one line", "the host name has a line break in it")
+	} else if host != "" {
 		if len(host) > 64 {
 			// The kernel keeps no more (HOST_NAME_MAX in limits.h).
 			host = m.Identity.Hostname

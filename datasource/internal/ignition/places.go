@@ -2,7 +2,11 @@ package ignition
 
 import (
 	"fmt"
+	"path"
+	"slices"
 	"strings"
+
+	"github.com/coreos/ignition/v2/config/v3_6/types"
 
 	"github.com/vmseed/vmseed/diag"
 )
@@ -54,4 +58,50 @@ func (g *generator) mountPoint(at, path string) string {
 			Remedy:  "state guest.release: fcos, or that of another distribution, such as debian-12"})
 	}
 	return place
+}
+
+// homeDirs gives the directories between a home and a user's file in it to that user. Ignition makes them for root, and a
+// user who owns ~/.config/app/settings could write nothing else there.
+func (g *generator) homeDirs() {
+	homes := map[string]string{}
+	for _, u := range g.out.Passwd.Users {
+		homes[u.Name] = "/home/" + u.Name
+		if u.HomeDir != nil {
+			homes[u.Name] = path.Clean(*u.HomeDir)
+		}
+	}
+	made := map[string]bool{}
+	for _, d := range g.out.Storage.Directories {
+		made[d.Path] = true
+	}
+	for _, f := range g.m.Files {
+		user, group, _ := strings.Cut(f.Owner, ":")
+		home := homes[user]
+		if home == "" || home == "/" || !below(f.Path, home) {
+			continue
+		}
+		var dirs []types.Directory
+		for dir := path.Dir(f.Path); dir != home && below(dir, home) && !made[dir]; dir = path.Dir(dir) {
+			made[dir] = true
+			d := types.Directory{Node: types.Node{Path: dir, User: types.NodeUser{Name: &user}, Group: types.NodeGroup{Name: stated(group)}}}
+			if path.Base(dir) == ".ssh" {
+				d.Mode = of(0o700)
+			}
+			dirs = append(dirs, d)
+		}
+		slices.Reverse(dirs)
+		g.out.Storage.Directories = append(g.out.Storage.Directories, dirs...)
+	}
+}
+
+// nested refuses files below other files, at which Ignition stops.
+func (g *generator) nested() {
+	for i, f := range g.m.Files {
+		for dir := path.Dir(f.Path); len(dir) > 1; dir = path.Dir(dir) {
+			if _, file := g.nodes[dir]; file {
+				g.errorf(CodeTwice, fmt.Sprintf("files[%d]", i), "rename one of the two", "%s is a file, so there can be none at %s", dir, f.Path)
+				break
+			}
+		}
+	}
 }
