@@ -69,6 +69,7 @@ func (a *app) explain() *cobra.Command {
 			}
 			return usagef("there is no diagnostic %s", diag.Code(number))
 		},
+		ValidArgsFunction: completeCode,
 	}
 }
 

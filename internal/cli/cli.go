@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,8 @@ type app struct {
 	engine      *vmseed.Engine
 	diagnostics string
 	stateDir    string
+	// noted is the command that shows the notes that this one leaves out.
+	noted string
 	// leases keep the images that a VM is about to use from being pruned until the command ends.
 	leases []*image.Image
 }
@@ -146,9 +149,9 @@ func statusOf(err error) int {
 	return exitUsage
 }
 
-const long = `vmseed turns the VM definitions you already have (Virtlet pods, plain cloud-init
-files, its own YAML) into what a guest reads at its first boot, and boots the VM
-with it.
+const long = `vmseed turns the VM definitions you already have (KubeVirt VMs, Virtlet pods, plain
+cloud-init files, Ignition configs, Butane, its own YAML) into what a guest reads
+at its first boot, and boots the VM with it.
 
 Exit status: 0 done; 1 the input is wrong; 2 the command line is wrong; 3 something
 on this machine is missing or full; 4 the guest failed its first boot.`
@@ -186,6 +189,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(a.render(), a.show(), a.check(), a.explain(), a.diff(), a.convert(), a.localds(),
 		a.run(), a.list(), a.inspect(), a.start(), a.stop(), a.restart(), a.removeVM(), a.waitFor(), a.logs(), a.console(),
 		a.ssh(), a.sshConfig(), a.cp(), a.imageCommand(), a.doctor(), a.supervise(), a.version())
+	complete(root, a.words())
 	return root
 }
 
@@ -200,7 +204,7 @@ func (a *app) report(l diag.List, notes bool) error {
 			}
 		}
 		if hidden := len(l) - len(kept); hidden > 0 && !l.HasErrors() && a.diagnostics == string(diag.Text) {
-			defer fmt.Fprintf(a.Err, "%s not shown; vmseed check shows %s\n", count(hidden, "note"), them(hidden))
+			defer fmt.Fprintf(a.Err, "%s not shown; %s shows %s\n", count(hidden, "note"), cmp.Or(a.noted, "vmseed check"), them(hidden))
 		}
 		l = kept
 	}

@@ -37,7 +37,7 @@ func (a *app) convert() *cobra.Command {
 				l = append(l, problems...)
 				out = append(out, string(text))
 			}
-			if err := a.failed(l, false); err != nil {
+			if err := a.failed(l, true); err != nil { // check does not convert, so it has not all of the notes
 				return err
 			}
 			_, err = fmt.Fprint(a.Out, strings.Join(out, "---\n"))

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/vmseed/vmseed/diag"
@@ -19,9 +18,7 @@ func checkGuest(name string) error {
 	if name == "" || cloudInit == nil || ignition == nil {
 		return nil
 	}
-	known := slices.Concat(lint.Guests(), ignconfig.Guests())
-	slices.Sort(known)
-	return usagef("--guest: unknown guest %q; known are %s", name, strings.Join(slices.Compact(known), ", "))
+	return usagef("--guest: unknown guest %q; known are %s", name, strings.Join(guests(), ", "))
 }
 
 // unchecked warns about what a machine has for a reader that is not known of the guest. The data sources check the rest.

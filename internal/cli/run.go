@@ -95,11 +95,11 @@ func (a *app) runMachine(ctx context.Context, f *runFlags, args []string) error 
 	if !slices.Contains(image.Policies(), image.Policy(f.pull)) {
 		return usagef("--pull takes missing, always or never, not %q", f.pull)
 	}
-	if accels := []string{"auto", "kvm", "hvf", "tcg"}; !slices.Contains(accels, f.options.Accel) {
-		return usagef("--accel takes %s, not %q", strings.Join(accels, ", "), f.options.Accel)
+	if !slices.Contains(accels(), f.options.Accel) {
+		return usagef("--accel takes %s, not %q", strings.Join(accels(), ", "), f.options.Accel)
 	}
-	if nets := []string{"stack", "user", "none"}; !slices.Contains(nets, f.options.Net) {
-		return usagef("--net takes %s, not %q", strings.Join(nets, ", "), f.options.Net)
+	if !slices.Contains(networks(), f.options.Net) {
+		return usagef("--net takes %s, not %q", strings.Join(networks(), ", "), f.options.Net)
 	}
 	switch {
 	case f.timeout <= 0:
@@ -109,6 +109,7 @@ func (a *app) runMachine(ctx context.Context, f *runFlags, args []string) error 
 	case f.seed != "" && f.userData+f.metaData+f.networkConfig+f.vendorData != "":
 		return usagef("--seed attaches a prepared seed, so --user-data and the like would reach nobody")
 	}
+	a.noted = "vmseed run --dry-run"
 	if f.remove && f.options.Detach {
 		return usagef("--rm and --detach exclude each other; remove the VM with vmseed rm")
 	}
@@ -295,15 +296,20 @@ func (a *app) checkVM(vm hypervisor.VM) diag.List {
 	if m := vm.Machine; m.RestartPolicy == "Always" || m.RestartPolicy == "OnFailure" {
 		l.Notef(CodeRestart, m.Places.Find("restartPolicy"), "", "vmseed run boots the machine once and does not start it again when it has ended")
 	}
+	if h := vm.Machine.Hardware; h.CPUShares+h.CPUQuota != 0 {
+		l.Notef(CodeProcessorTime, vm.Machine.Places.Find("hardware.cpuShares"), "", "vmseed run does not limit the processor time of the machine")
+	}
 	return append(l, a.engine.CheckHardware(h, left(vm))...)
 }
 
 // left is the machine that remains for the hypervisor to build. Where flags name the contents of a disk, it does not
 // matter that the document has them elsewhere; what vmseed makes in the VM's directory goes away with the VM; and the
-// rest is for the command itself: whether the machine runs, how long it may take to stop, and how messages call it.
+// rest is for the command itself: whether the machine runs, its share of the processors, how long it may take to stop, and
+// how messages call it.
 func left(vm hypervisor.VM) machine.Machine {
 	m := vm.Machine
 	m.Running, m.RestartPolicy, m.StopGrace, m.Guest.OS, m.Guest.Release = nil, "", 0, "", ""
+	m.Hardware.CPUShares, m.Hardware.CPUQuota, m.Hardware.CPUPeriod = 0, 0, 0
 	m.Shares = slices.Clone(m.Shares)
 	for i := range m.Shares {
 		m.Shares[i].Name = ""

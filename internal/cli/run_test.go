@@ -52,16 +52,24 @@ func TestWhatIsLeft(t *testing.T) {
 	for _, d := range l {
 		lost[d.Field] = true
 	}
-	for _, field := range []string{"running", "restartPolicy", "stopGrace", "guest.os", "guest.release", "shares[0].name", "disks[0].source.image",
+	for _, field := range []string{"running", "restartPolicy", "stopGrace", "hardware.cpuShares", "hardware.cpuQuota", "hardware.cpuPeriod", "guest.os", "guest.release", "shares[0].name", "disks[0].source.image",
 		"disks[2].source.claim", "disks[3].source.ceph.pool", "disks[3].source.ceph.secret", "disks[4].ephemeral"} {
 		if lost[field] {
 			t.Errorf("%s is warned of, although it is taken care of", field)
 		}
 	}
-	for _, field := range []string{"hardware.cpuShares", "hardware.cpuQuota", "hardware.hostDevices[0].deviceName"} {
-		if !lost[field] {
-			t.Errorf("%s is lost in silence", field)
+	notes, unshared := 0, vm
+	unshared.Machine.Shares = nil // none of this host
+	for _, d := range (&app{engine: newEngine()}).checkVM(unshared) {
+		if d.Code == CodeProcessorTime && d.Severity == diag.Note {
+			notes++
 		}
+	}
+	if notes != 1 {
+		t.Errorf("%d notes that the processor time is not limited", notes)
+	}
+	if !lost["hardware.hostDevices[0].deviceName"] {
+		t.Error("a device of the host is lost in silence")
 	}
 	if len(machine.Lost(m)) != len(machine.Lost(vm.Machine)) {
 		t.Error("the machine itself was changed")
@@ -136,6 +144,17 @@ func TestOutputThatFails(t *testing.T) {
 		var stderr strings.Builder
 		if status := Main(append([]string{"vmseed"}, strings.Fields(line)...), Streams{In: strings.NewReader(""), Out: full, Err: &stderr}); status != exitEnvironment {
 			t.Errorf("%s: exit status %d, %s", line, status, stderr.String())
+		}
+	}
+}
+
+// TestNotesElsewhere names for notes that are left out the command that shows them.
+func TestNotesElsewhere(t *testing.T) {
+	for noted, want := range map[string]string{"": "1 note not shown; vmseed check shows it\n", "vmseed run --dry-run": "1 note not shown; vmseed run --dry-run shows it\n"} {
+		var stderr strings.Builder
+		a := &app{Streams: Streams{Err: &stderr}, diagnostics: string(diag.Text), noted: noted}
+		if err := a.report(diag.List{{Code: CodeProcessorTime, Severity: diag.Note, Summary: "x"}}, false); err != nil || stderr.String() != want {
+			t.Errorf("%q: %q, %v", noted, stderr.String(), err)
 		}
 	}
 }

@@ -18,6 +18,8 @@ const (
 	CodeAgentUsers
 	// CodeLeftOut is for what is not in the file that is written.
 	CodeLeftOut
+	// CodeProcessorTime is for limits on processor time.
+	CodeProcessorTime
 )
 
 // Codes explains the diagnostics of this package.
@@ -42,5 +44,8 @@ func Codes() []diag.Explanation {
 		{Code: CodeLeftOut, Title: "part of the seed is not written",
 			Text: "An Ignition config is one file. The volume that it was taken out of holds more: the meta-data and network data that Afterburn " +
 				"reads. Render it as `--format iso` to have all of it."},
+		{Code: CodeProcessorTime, Title: "processor time is not limited",
+			Text: "The definition limits the processor time of the machine or weighs it against that of others, as the limits and requests of a pod do. " +
+				"A cluster does that; `vmseed run` gives the guest its processors, and the host shares them out as among all its processes."},
 	}
 }

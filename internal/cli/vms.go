@@ -58,6 +58,7 @@ func (a *app) onVM(use, short string, run func(ctx context.Context, c *superviso
 			}
 			return hostTrouble(err)
 		},
+		ValidArgsFunction: a.completeVM,
 	}
 	a.stateDirFlag(cmd)
 	return cmd
