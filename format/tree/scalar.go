@@ -290,7 +290,10 @@ func contains(list []string, s string) bool {
 }
 
 // Suggest names the known field that differs least, or lists them all when none is close.
-func Suggest(key string, known []string) string {
+func Suggest(key string, known []string) string { return SuggestOf("fields", key, known) }
+
+// SuggestOf is Suggest for words of another kind, which is named in the plural.
+func SuggestOf(kind, key string, known []string) string {
 	best, ok := Closest(key, known)
 	switch {
 	case ok:
@@ -298,9 +301,9 @@ func Suggest(key string, known []string) string {
 	case len(known) == 0:
 		return "remove it"
 	case len(known) > 12:
-		return "see the reference for the fields that it has"
+		return "see the reference for the " + kind + " that it has"
 	}
-	return "the fields are " + strings.Join(known, ", ")
+	return "the " + kind + " are " + strings.Join(known, ", ")
 }
 
 // Closest returns the known word that was probably meant, and whether there is one: it is the same but for case, dashes and

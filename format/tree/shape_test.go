@@ -34,6 +34,9 @@ func TestSuggest(t *testing.T) {
 			t.Errorf("Suggest(%q, %v) = %s, want %s", tt.key, tt.known, got, tt.want)
 		}
 	}
+	if got := tree.SuggestOf("buses", "ide", []string{"scsi", "virtio"}); got != "the buses are scsi, virtio" {
+		t.Errorf("SuggestOf says %s", got)
+	}
 }
 
 // Each kind is wanted from each value.

@@ -187,6 +187,9 @@ func (r *reader) layerBase64(v tree.Value, field, name string) (machine.Layer, b
 				break
 			}
 		}
+		if _, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), "")); err == nil {
+			remedy = "there are blanks in it: write it on one line, or behind | instead of >"
+		}
 		r.refuse(v, CodeBase64, remedy, "%s is not a valid base64 value.", field)
 		return machine.Layer{}, false
 	}

@@ -92,7 +92,7 @@ func (r *reader) watchdog(v tree.Value) {
 		case slices.Contains(watchdogActions, text):
 			action.Warnf(&r.list, CodeNoEffect, "", "a watchdog that is not fed resets the machine; vmseed knows no other action")
 		default:
-			action.Errorf(&r.list, CodeDevice, tree.Suggest(text, watchdogActions), "a watchdog has no action %q", text)
+			action.Errorf(&r.list, CodeDevice, tree.SuggestOf("actions", text, watchdogActions), "a watchdog has no action %q", text)
 		}
 		r.m.Hardware.Watchdog = model
 		r.at(device.Range(), "hardware.watchdog")
@@ -251,7 +251,7 @@ func (r *reader) bus(d disk) string {
 	case text == "virtio" && d.device == "cdrom":
 		r.refuse(v, CodeDisk, "choose sata", "Bus type %s is invalid for CD-ROM device", text)
 	case !slices.Contains(buses, text):
-		r.refuse(v, CodeDisk, tree.Suggest(text, buses), "%s is set with an unrecognized bus %s, must be one of: [%s]", d.path, text, strings.Join(buses, " "))
+		r.refuse(v, CodeDisk, tree.SuggestOf("buses", text, buses), "%s is set with an unrecognized bus %s, must be one of: [%s]", d.path, text, strings.Join(buses, " "))
 	}
 	return text
 }

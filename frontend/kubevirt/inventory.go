@@ -134,7 +134,7 @@ func (r *reader) instanceType(v tree.Value) {
 	case strings.EqualFold(strings.TrimSuffix(text, "s"), kindType):
 		ref.Kind, ref.Namespace = kindType, r.namespace
 	default:
-		kind.Errorf(&r.list, CodeInstanceType, tree.Suggest(text, []string{kindType, kindClusterType}), "there is no kind of instance type %q", text)
+		kind.Errorf(&r.list, CodeInstanceType, tree.SuggestOf("kinds", text, []string{kindType, kindClusterType}), "there is no kind of instance type %q", text)
 	}
 	if ref.Name != "" {
 		r.m.Identity.InstanceType = ref.Name

@@ -85,6 +85,7 @@ type reader struct {
 	// volumes are those of the spec in their order, disks the entries that name them, and templates the volumes that the
 	// cluster makes for the machine, by name.
 	volumes   []volume
+	unread    []string // the names of volumes without a kind
 	disks     []disk
 	templates map[string]tree.Value
 	// typeSpec is the spec of the machine's instance type, absent when there is none.

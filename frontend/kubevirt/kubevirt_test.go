@@ -20,6 +20,7 @@ func TestSniff(t *testing.T) {
 		{"machine", "apiVersion: kubevirt.io/v1\nkind: VirtualMachine\n", frontend.Strong},
 		{"kind first", "# VM\n---\nmetadata:\n  name: a\n'apiVersion': \"kubevirt.io/v1alpha3\" # old\n", frontend.Strong},
 		{"Windows line ends", "kind: VirtualMachineInstance\r\napiVersion: kubevirt.io/v1\r\n", frontend.Strong},
+		{"byte order mark", "\ufeffapiVersion: kubevirt.io/v1\r\nkind: VirtualMachine\r\n", frontend.Strong},
 		{"configuration", "apiVersion: kubevirt.io/v1\nkind: KubeVirt\n", frontend.Strong},
 		{"item of a list", "- apiVersion: kubevirt.io/v1\n  kind: VirtualMachine\n", frontend.Strong},
 		{"JSON", "{\n \"apiVersion\" : \"kubevirt.io/v1\"", frontend.Strong},

@@ -143,7 +143,7 @@ func (r *reader) legacyDisk(v tree.Value, path string) {
 	if d.Device = v.Get("device").Str(&r.list); d.Device == "disk" {
 		d.Device = ""
 	} else if d.Device != "" && !slices.Contains(targets, d.Device) {
-		v.Get("device").Errorf(&r.list, CodeLegacy, tree.Suggest(d.Device, targets), "there is no device %q", d.Device)
+		v.Get("device").Errorf(&r.list, CodeLegacy, tree.SuggestOf("devices", d.Device, targets), "there is no device %q", d.Device)
 	}
 	for _, name := range []string{"cloudinit", "cloudInit"} {
 		if init := v.Get(name); init.Exists() && init.Kind() != tree.Null {
@@ -170,7 +170,7 @@ func (r *reader) legacyDisk(v tree.Value, path string) {
 		source.Only(&r.list, "name")
 		r.claim(source.Get("name"), path+".source.name", &d)
 	default:
-		kind.Errorf(&r.list, CodeLegacy, tree.Suggest(text, slices.Concat(legacyDiskTypes, legacyImages)), "vmseed has no disks of the type %q", text)
+		kind.Errorf(&r.list, CodeLegacy, tree.SuggestOf("types", text, slices.Concat(legacyDiskTypes, legacyImages)), "vmseed has no disks of the type %q", text)
 		source.Consume()
 		return
 	}
@@ -194,7 +194,7 @@ func (r *reader) legacyBus(target tree.Value, dev string) string {
 	case text == "ide" || text == "" && strings.HasPrefix(dev, "hd"):
 		return "sata"
 	case text != "" && !slices.Contains(buses, text):
-		v.Errorf(&r.list, CodeLegacy, tree.Suggest(text, buses), "there is no bus %q", text)
+		v.Errorf(&r.list, CodeLegacy, tree.SuggestOf("buses", text, buses), "there is no bus %q", text)
 	}
 	return text
 }
@@ -386,7 +386,7 @@ func (r *reader) legacyInterface(v tree.Value) {
 	if model.Want(&r.list, tree.Map) {
 		model.Only(&r.list, "type")
 		if nic.Model = model.Get("type").Str(&r.list); nic.Model != "" && !slices.Contains(nicModels, nic.Model) {
-			model.Errorf(&r.list, CodeLegacy, tree.Suggest(nic.Model, nicModels), "there is no NIC of the model %q", nic.Model)
+			model.Errorf(&r.list, CodeLegacy, tree.SuggestOf("models", nic.Model, nicModels), "there is no NIC of the model %q", nic.Model)
 		}
 	}
 	if link := v.Get("link"); link.Want(&r.list, tree.Map) {

@@ -97,7 +97,7 @@ func (r *reader) lifecycle() {
 	arch := r.spec.Get("architecture")
 	if text := arch.Str(&r.list); text != "" {
 		if known := []string{"amd64", "arm64", "ppc64le", "s390x"}; !slices.Contains(known, text) {
-			arch.Errorf(&r.list, CodeFirmware, tree.Suggest(text, known), "KubeVirt knows no architecture %q", text)
+			arch.Errorf(&r.list, CodeFirmware, tree.SuggestOf("architectures", text, known), "KubeVirt knows no architecture %q", text)
 		}
 		r.m.Hardware.Arch = text
 		r.at(arch.Range(), "hardware.arch")

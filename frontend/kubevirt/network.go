@@ -143,11 +143,15 @@ func (r *reader) networkInterface(i int, v tree.Value, networks []*network) {
 		for _, n := range networks {
 			names = append(names, n.name)
 		}
-		r.refuse(name, CodeNetwork, tree.Suggest(nic.Name, names), "%s '%s' not found.", path+".name", nic.Name)
+		remedy := tree.SuggestOf("networks", nic.Name, names)
+		if len(names) == 0 {
+			remedy = "add it under networks, with \"pod: {}\""
+		}
+		r.refuse(name, CodeNetwork, remedy, "%s '%s' not found.", path+".name", nic.Name)
 	}
 	model, mac, state := v.Get("model"), v.Get("macAddress"), v.Get("state")
 	if nic.Model = model.Str(&r.list); nic.Model != "" && !slices.Contains(nicModels, nic.Model) {
-		r.refuse(model, CodeNetwork, tree.Suggest(nic.Model, nicModels), "interface %s uses model %s that is not supported.", path+".name", nic.Model)
+		r.refuse(model, CodeNetwork, tree.SuggestOf("models", nic.Model, nicModels), "interface %s uses model %s that is not supported.", path+".name", nic.Model)
 	}
 	nic.MAC = r.mac(mac, path)
 	nic.PCI = r.pci(v.Get("pciAddress"), "interface "+path+".name")

@@ -137,7 +137,7 @@ func readVersion(v tree.Value, l *diag.List) string {
 	case !ok:
 		v.Errorf(l, CodeNotVM, `write "kubevirt.io/v1"`, "an object of the API group kubevirt.io should stand here")
 	case !known:
-		v.Errorf(l, CodeVersion, tree.Suggest(name, slices.Sorted(maps.Keys(versions))), "KubeVirt has no API version %q", name)
+		v.Errorf(l, CodeVersion, tree.SuggestOf("versions", name, slices.Sorted(maps.Keys(versions))), "KubeVirt has no API version %q", name)
 	default:
 		if remark != "" {
 			kubedoc.Note(l, v, CodeVersion, "%s", remark)

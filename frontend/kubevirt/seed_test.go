@@ -141,6 +141,7 @@ func TestBadData(t *testing.T) {
 		{"cloudInitNoCloud", "userDataBase64: §Iy0tLQ", kubevirt.CodeBase64, []string{"it lacks the = at its end"}},
 		{"cloudInitNoCloud", "userDataBase64: §Pz8_Pz8_", kubevirt.CodeBase64, []string{"write + for - and / for _"}},
 		{"cloudInitNoCloud", "userDataBase64: §Pz8_Pw", kubevirt.CodeBase64, []string{"write + for - and / for _, and = at its end"}},
+		{"cloudInitNoCloud", "userDataBase64: §>-\n  I2Nsb3Vk\n  LWNvbmZpZw==\n", kubevirt.CodeBase64, []string{"behind | instead of >"}},
 		{"cloudInitNoCloud", "userDataBase64: §\"#cloud-config\"", kubevirt.CodeBase64, []string{"encode it with base64"}},
 		{"cloudInitNoCloud", "userData: x\nmetaData:\n  §" + strings.TrimSpace(sixteen), kubevirt.CodeMetaData, []string{"17 members", "16"}},
 		{"cloudInitNoCloud", "userData: x\nmetaData: {a: §" + strings.Repeat("x", 257) + "}", kubevirt.CodeMetaData, []string{"257 bytes", "256"}},

@@ -18,6 +18,7 @@ var (
 
 // Sniff is sure of whatever belongs to the API group kubevirt.io and those below it.
 func (Frontend) Sniff(head []byte) frontend.Match {
+	head = bytes.TrimPrefix(head, []byte("\ufeff")) // editors of Windows begin texts with it
 	if bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) {
 		return match(jsonVersion.Match(head))
 	}

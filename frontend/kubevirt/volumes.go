@@ -91,7 +91,7 @@ func (r *reader) findVolumes() {
 			case kinds[e.Key].read == nil:
 				sources++
 				r.list.Add(diag.Diagnostic{Code: tree.CodeUnknownField, Severity: diag.Error, Range: e.Span(), Field: e.Value.Path(),
-					Summary: fmt.Sprintf("there is no kind of volume %q", e.Key), Remedy: tree.Suggest(e.Key, known)})
+					Summary: fmt.Sprintf("there is no kind of volume %q", e.Key), Remedy: suggestKind(e.Key, known)})
 			case sources == 0 && e.Value.Want(&r.list, tree.Map):
 				vol.kind, vol.src = e.Key, e.Value
 				sources++
@@ -100,6 +100,9 @@ func (r *reader) findVolumes() {
 				sources++
 			}
 			e.Value.Consume()
+		}
+		if vol.kind == "" {
+			r.unread = append(r.unread, vol.name)
 		}
 		if sources != 1 {
 			r.refuse(v, CodeVolume, "", "%s must have exactly one source type set", vol.path)
@@ -113,6 +116,14 @@ func (r *reader) findVolumes() {
 			r.seed = vol
 		}
 	}
+}
+
+// suggestKind says what a word that is no kind of volume was probably meant to be.
+func suggestKind(word string, known []string) string {
+	if _, ok := tree.Closest(word, known); !ok && strings.HasPrefix(strings.ToLower(word), "cloudinit") {
+		return "the sources of cloud-init data are " + noCloud + " and " + configDrive
+	}
+	return tree.SuggestOf("kinds of volumes", word, known)
 }
 
 // checkName reports a name that a volume cannot have, and whether it is that of no other.
@@ -173,6 +184,10 @@ func (r *reader) readVolumes() {
 
 // noSuchVolume reports a disk that names no volume. KubeVirt takes an empty drive, if a feature gate is on.
 func (r *reader) noSuchVolume(d disk) {
+	if slices.Contains(r.unread, d.volume) {
+		d.value.Consume() // its volume is an error already
+		return
+	}
 	if d.device == "cdrom" {
 		r.refuse(d.value.Get("name"), CodeDisk, "give it a volume", "DeclarativeHotplugVolumes feature gate not enabled, cannot define an empty CD-ROM disk")
 		d.value.Consume()
@@ -186,7 +201,7 @@ func (r *reader) noSuchVolume(d disk) {
 	if d.volume != d.name {
 		name = d.value.Get("volumeName")
 	}
-	r.refuse(name, CodeDisk, tree.Suggest(d.volume, names), "%s '%s' not found.", d.path+".Name", d.volume)
+	r.refuse(name, CodeDisk, tree.SuggestOf("volumes", d.volume, names), "%s '%s' not found.", d.path+".Name", d.volume)
 	d.value.Consume()
 }
 

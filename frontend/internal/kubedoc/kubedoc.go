@@ -92,7 +92,7 @@ func (f Finder) Lacks(l *diag.List, v tree.Value, o kubeobject.Object, optional 
 		Note(l, v, f.MissingKey, "%s has %s; it is optional", o.Ref, what)
 		return
 	}
-	v.Errorf(l, f.MissingKey, tree.Suggest(keys[0], Keys(o)), "%s has %s", o.Ref, what)
+	v.Errorf(l, f.MissingKey, tree.SuggestOf("keys", keys[0], Keys(o)), "%s has %s", o.Ref, what)
 }
 
 // Keys lists the keys of a Secret or ConfigMap.
