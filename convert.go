@@ -114,8 +114,8 @@ func (e *Engine) flatten(m machine.Machine, form string, carries machine.FieldSe
 	rendered := datasource.Expresses(ds, m, o.Options)
 	fields := []machine.Field{"ssh.authorizedKeys"} // which may stand in an Ignition config
 	for _, u := range machine.Lost(m, carries, machine.ControlFields()) {
-		if rendered.Has(u.Field) && !slices.Contains(fields, u.Field) {
-			fields = append(fields, u.Field)
+		if f := widest(u.Field, carries); rendered.Has(u.Field) && !slices.Contains(fields, f) {
+			fields = append(fields, f)
 		}
 	}
 	within := false
@@ -134,6 +134,17 @@ func (e *Engine) flatten(m machine.Machine, form string, carries machine.FieldSe
 		l.Notef(CodeFlattened, m.Places.Find(""), "", "what the form %s has no words for stands in its user-data, as %s renders it", form, ds.Name())
 	}
 	return product, append(l, notWritten(product, form, carries)...)
+}
+
+// widest returns the outermost group of fields around f of which a form carries nothing, so that it is asked for once.
+func widest(f machine.Field, carries machine.FieldSet) machine.Field {
+	top, _, _ := strings.Cut(string(f), ".")
+	if slices.ContainsFunc(carries.Union(machine.ControlFields()).Fields(), func(c machine.Field) bool {
+		return string(c) == top || strings.HasPrefix(string(c), top+".")
+	}) {
+		return f
+	}
+	return machine.Field(top)
 }
 
 // The places of a seed in which a field can show.

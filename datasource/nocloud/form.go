@@ -25,7 +25,13 @@ func (NoCloud) Carries() machine.FieldSet {
 // cloud-config before the author's own documents, whose values win.
 func (n NoCloud) WriteForm(m machine.Machine, o datasource.Options) ([]byte, diag.List) {
 	var l diag.List
-	if head := inUserData(m); len(head) > 0 && !m.UserData.Raw {
+	head := inUserData(m)
+	if len(head) > 0 && m.UserData.Raw {
+		l.Warnf(userdata.CodeLostRaw, m.Places.Find("identity"), "write them into the user-data itself",
+			"host name and keys stand in no user-data that is passed as it is")
+		head = nil
+	}
+	if len(head) > 0 {
 		node, err := cloudconfig.Value(head)
 		if err != nil {
 			l.Errorf(userdata.CodeCompose, m.Places.Find("identity"), "", "the host name and keys cannot be written: %v", err)

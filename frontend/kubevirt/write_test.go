@@ -121,6 +121,34 @@ spec:
 	}
 }
 
+// TestRenewFinds renews definitions whose parts do not stand where they are used: in a List, behind aliases and merge keys,
+// or in JSON.
+func TestRenewFinds(t *testing.T) {
+	const spec = `{affinity: {keep: me}, domain: {memory: {guest: 1Gi}, devices: {disks: [{name: a, volumeName: root, disk: {}}]}}, volumes: [{name: root, registryDisk: {image: i}}]}`
+	for name, text := range map[string]string{
+		"list":      "apiVersion: v1\nkind: List\nitems:\n- apiVersion: kubevirt.io/v1alpha2\n  kind: VirtualMachineInstance\n  metadata: {name: vm}\n  spec: " + spec + "\n",
+		"v1alpha1":  "apiVersion: kubevirt.io/v1alpha1\nkind: VM\nmetadata: {name: vm}\nspec: " + spec + "\n",
+		"json":      `{"apiVersion": "kubevirt.io/v1alpha2", "kind": "VirtualMachineInstance", "metadata": {"name": "vm"}, "spec": {"affinity": {"keep": "me"}, "domain": {"memory": {"guest": "1Gi"}, "devices": {"disks": [{"name": "a", "volumeName": "root", "disk": {}}]}}, "volumes": [{"name": "root", "registryDisk": {"image": "i"}}]}}`,
+		"merge key": "apiVersion: kubevirt.io/v1alpha2\nkind: VirtualMachineInstance\nmetadata: {name: vm}\nspec:\n  affinity: {keep: me}\n  domain: {memory: {guest: 1Gi}, devices: {disks: [{disk: {}, <<: &a {name: a, volumeName: root}}]}}\n  volumes: [{name: root, <<: {registryDisk: {image: i}}}]\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := load(t, text)[0]
+			got, l := Frontend{}.Write(m)
+			if l.HasErrors() {
+				t.Fatal(l.Err())
+			}
+			for _, gone := range []string{"v1alpha", "volumeName", "registryDisk", "<<", "&a"} {
+				if strings.Contains(string(got), gone) {
+					t.Errorf("%s is left:\n%s", gone, got)
+				}
+			}
+			if again := load(t, string(got)); !strings.Contains(string(got), "affinity") || again[0].Disks[0].Source.Image != m.Disks[0].Source.Image {
+				t.Errorf("something is lost:\n%s", got)
+			}
+		})
+	}
+}
+
 // TestWriteForeign writes what only KubeVirt's limits make special.
 func TestWriteForeign(t *testing.T) {
 	long := "#cloud-config\n# " + strings.Repeat("x", defaultLimit) + "\n"
