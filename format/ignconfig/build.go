@@ -24,13 +24,40 @@ func Merge(parent, child Config) (Config, diag.List) {
 		return parent, nil
 	}
 	c, l := Build(v3.Merge(parent.types, child.types))
-	var errs diag.List
+	return c, onlyErrors(l)
+}
+
+// Conflicts says what is wrong with several configs, each of them valid, when Ignition merges them, each a child of those
+// before it. Diagnostics have a Field, but no place.
+func Conflicts(configs ...Config) diag.List {
+	var whole types.Config
+	for i, c := range configs {
+		if i == 0 {
+			whole = c.types
+		} else {
+			whole = v3.Merge(whole, c.types)
+		}
+	}
+	whole.Ignition.Version = spec(newest)
+	rpt := validate.ValidateWithContext(whole, nil)
+	if !rpt.IsFatal() {
+		return nil
+	}
+	text, err := json.Marshal(whole)
+	if err != nil {
+		return diag.List{{Code: CodeInvalid, Severity: diag.Error, Summary: "the configs cannot be written as JSON"}}
+	}
+	return onlyErrors(about(text, rpt))
+}
+
+// onlyErrors leaves away what the authors of each config have heard already.
+func onlyErrors(l diag.List) (errs diag.List) {
 	for _, d := range l {
-		if d.Severity == diag.Error { // the authors of both have heard the warnings already
+		if d.Severity == diag.Error {
 			errs.Add(d)
 		}
 	}
-	return c, errs
+	return errs
 }
 
 // Build makes a config of types. It has the lowest specification version that carries what is used, because an Ignition

@@ -180,8 +180,15 @@ func TestMerge(t *testing.T) {
 		t.Errorf("the child's link should replace the parent's file: %s, %v", c.Text(), l)
 	}
 	below := mustParse(t, with(`"storage": {"files": [{"path": "/x/y"}]}`))
-	if c, l := Merge(link, below); !l.HasErrors() || !c.IsZero() {
+	c, l = Merge(link, below)
+	if !l.HasErrors() || !c.IsZero() {
 		t.Errorf("a file below a link: %s, %v", c.Text(), l)
+	}
+	if d := cmp.Diff(l, Conflicts(link, below)); d != "" {
+		t.Error(d)
+	}
+	if l := Conflicts(parent, child, file, link); len(l) > 0 {
+		t.Errorf("configs that fit: %v", l)
 	}
 }
 

@@ -59,6 +59,6 @@ func Codes() []diag.Explanation {
 			Text: "The parts are valid, but what Ignition makes of them when it merges them is not: for example a file of one below a link of another."},
 		{Code: CodePlace, Title: "path that is elsewhere, or read-only, on the guest's distribution",
 			Text: "On Fedora CoreOS and its kin directories such as `/srv` and `/home` are links into `/var`, where mounts have to be named, and `/usr` is read-only, " +
-				"as it is on Flatcar: Ignition stops the boot where it cannot write. vmseed goes by the platform and `guest.release`, which `debian-12`, for one, has without links."},
+				"as it is on Flatcar: Ignition stops the boot where it cannot write. vmseed goes by the platform and `guest.release`; state it for a distribution without such links, such as `debian-12`."},
 	}
 }

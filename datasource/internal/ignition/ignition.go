@@ -101,19 +101,12 @@ func (c *composer) finish(children []ignconfig.Config) (secret.Text, diag.List) 
 	case 1:
 		return secret.FromBytes(children[0].Text()), c.list
 	}
-	whole := children[0]
-	for _, child := range children[1:] {
-		var l diag.List
-		whole, l = ignconfig.Merge(whole, child)
-		for _, d := range l {
-			if d.Severity == diag.Error {
-				c.list.Errorf(CodeConflict, c.m.Places.Find("ignition"), "change the config or the definition",
-					"the config and what the definition adds to it contradict each other: %s: %s", d.Field, d.Summary)
-			}
-		}
-		if l.HasErrors() {
-			return secret.Text{}, c.list
-		}
+	for _, d := range ignconfig.Conflicts(children...) {
+		c.list.Errorf(CodeConflict, c.m.Places.Find("ignition"), "change the config or the definition",
+			"the config and what the definition adds to it contradict each other: %s: %s", d.Field, d.Summary)
+	}
+	if c.list.HasErrors() {
+		return secret.Text{}, c.list
 	}
 	return secret.FromBytes(ignconfig.Wrap(children...).Text()), c.list
 }
