@@ -159,7 +159,7 @@ func (r *reader) instanceType(v tree.Value) {
 func (r *reader) conflict(values ...tree.Value) {
 	for _, v := range values {
 		if v.Exists() && v.Kind() != tree.Null {
-			v.Errorf(&r.list, CodeInstanceType, "remove it, or the instance type", "the instance type of the machine decides this")
+			r.refuse(v, CodeInstanceType, "remove it, or the instance type", "VM field(s) %s conflicts with selected instance type", r.inSpec(v))
 			v.Consume()
 		}
 	}
