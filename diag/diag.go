@@ -8,7 +8,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Severity says how bad a diagnostic is. The zero value is invalid, so that a forgotten severity is noticed.
@@ -88,6 +90,24 @@ func (d Diagnostic) Error() string {
 	if d.Remedy != "" {
 		b.WriteString("; ")
 		b.WriteString(d.Remedy)
+	}
+	return oneLine(b.String())
+}
+
+// oneLine writes control characters as Go does, because names that a file makes up stand in messages: they must not end a
+// line, nor speak to a terminal.
+func oneLine(s string) string {
+	if !strings.ContainsFunc(s, unicode.IsControl) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if !unicode.IsControl(r) {
+			b.WriteRune(r)
+			continue
+		}
+		quoted := strconv.QuoteRune(r)
+		b.WriteString(quoted[1 : len(quoted)-1])
 	}
 	return b.String()
 }

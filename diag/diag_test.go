@@ -15,10 +15,11 @@ func TestError(t *testing.T) {
 	for want, d := range map[string]diag.Diagnostic{
 		"a.yaml:3:5: error[VS1042]: users[0].name: it is empty; give a name": {Code: 1042, Severity: diag.Error,
 			Range: diag.At("a.yaml", 3, 5), Field: "users[0].name", Summary: "it is empty", Remedy: "give a name"},
-		"a.yaml: warning[VS0007]: odd":   {Code: 7, Severity: diag.Warning, Range: diag.Range{File: "a.yaml"}, Summary: "odd"},
-		"3:5: note[VS1042]: odd":         {Code: 1042, Severity: diag.Note, Range: diag.At("", 3, 5), Summary: "odd"},
-		"error[VS1042]: odd":             {Code: 1042, Severity: diag.Error, Summary: "odd"},
-		"severity(0)[VS1042]: forgotten": {Code: 1042, Summary: "forgotten"},
+		"a.yaml: warning[VS0007]: odd":            {Code: 7, Severity: diag.Warning, Range: diag.Range{File: "a.yaml"}, Summary: "odd"},
+		"3:5: note[VS1042]: odd":                  {Code: 1042, Severity: diag.Note, Range: diag.At("", 3, 5), Summary: "odd"},
+		"error[VS1042]: odd":                      {Code: 1042, Severity: diag.Error, Summary: "odd"},
+		`error[VS1042]: a\x1b[31m\nb: "é" is odd`: {Code: 1042, Severity: diag.Error, Field: "a\x1b[31m\nb", Summary: `"é" is odd`},
+		"severity(0)[VS1042]: forgotten":          {Code: 1042, Summary: "forgotten"},
 	} {
 		if got := d.Error(); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -167,12 +168,11 @@ func TestWrite(t *testing.T) {
 	for format, want := range map[diag.Format]string{
 		diag.Text: `dir/a pod.yaml:3:5: error[VS1042]: spec.volumes[1].name: the name "x" is taken <twice>; rename one
     dir/a pod.yaml:2:5: the first is here
-b,c:d.yaml: warning[VS0007]: 100% odd
-in two lines
+b,c:d.yaml: warning[VS0007]: 100% odd\nin two lines
 note[VS0009]: nowhere
 `,
 		diag.GitHub: `::error title=VS1042,file=dir/a pod.yaml,line=3,col=5::error[VS1042]: spec.volumes[1].name: the name "x" is taken <twice>; rename one
-::warning title=VS0007,file=b%2Cc%3Ad.yaml::warning[VS0007]: 100%25 odd%0Ain two lines
+::warning title=VS0007,file=b%2Cc%3Ad.yaml::warning[VS0007]: 100%25 odd\nin two lines
 ::notice title=VS0009::note[VS0009]: nowhere
 `,
 		diag.JSON: `{

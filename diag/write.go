@@ -55,7 +55,7 @@ func writeText(w io.Writer, l List) error {
 		b.WriteString(d.Error())
 		b.WriteByte('\n')
 		for _, r := range d.Related {
-			fmt.Fprintf(&b, "    %s: %s\n", r.Range, r.Message)
+			b.WriteString("    " + oneLine(r.Range.String()+": "+r.Message) + "\n")
 		}
 	}
 	_, err := io.WriteString(w, b.String())
