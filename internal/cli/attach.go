@@ -65,6 +65,9 @@ func (a *app) attachSeed(ctx context.Context, f *runFlags, m machine.Machine, vm
 // Ignition config is made the only thing that the machine's guest is told: its platform decides how it gets that.
 func (a *app) prepared(f *runFlags, vm *hypervisor.VM, m *machine.Machine) (done bool, err error) {
 	path, err := filepath.Abs(f.seed)
+	if err == nil {
+		err = f.checkPlatform()
+	}
 	if err != nil {
 		return true, err
 	}
@@ -75,12 +78,18 @@ func (a *app) prepared(f *runFlags, vm *hypervisor.VM, m *machine.Machine) (done
 	case err != nil && !errors.Is(err, delivery.ErrNotSeed):
 		return true, err
 	case err == nil && s.DataSource != "" && len(s.Volumes) > 0 && s.Volumes[0].Label != "":
+		if f.dataSource+f.ignitionPlatform != "" || f.delivery != "" && f.delivery != "auto" {
+			return true, usagef("--seed attaches the image %s as it is, so --delivery, --datasource and --ignition-platform would change nothing", f.seed)
+		}
 		vm.Attachments = []seed.Attachment{{Kind: seed.Drive, Path: path, Label: s.Volumes[0].Label}}
 		return true, nil
 	}
 	config, _, ok := s.Ignition()
 	if !ok || len(s.Volumes) > 0 {
 		return true, &exitError{exitInput, fmt.Errorf("--seed: %s is no image of a seed and no Ignition config", f.seed)}
+	}
+	if f.dataSource != "" && f.dataSource != "ignition" {
+		return true, usagef("--seed: %s is an Ignition config, which --datasource %s does not read", f.seed, f.dataSource)
 	}
 	*m = machine.Machine{Name: m.Name, Namespace: m.Namespace, Hardware: m.Hardware, Identity: machine.Identity{UUID: m.Identity.UUID},
 		Guest:    machine.Guest{IgnitionPlatform: m.Guest.IgnitionPlatform},

@@ -135,3 +135,26 @@ func TestPreparedConfig(t *testing.T) {
 		t.Errorf("the volume does not hold the config alone, %v", err)
 	}
 }
+
+// TestPreparedImage: an image is attached as it is, so a flag that would have it otherwise is wrong.
+func TestPreparedImage(t *testing.T) {
+	m := machine.Machine{Name: "vm"}
+	_, made, l, err := attached(t, &runFlags{}, m)
+	if err != nil || l.HasErrors() || len(made) != 1 {
+		t.Fatal(made, l, err)
+	}
+	f := &runFlags{seed: made[0].Path, delivery: "auto"}
+	if _, parts, _, err := attached(t, f, m); err != nil || len(parts) != 1 || parts[0].Path != f.seed || parts[0].Label != "cidata" {
+		t.Errorf("%+v, %v", parts, err)
+	}
+	for _, change := range []func(){
+		func() { f.delivery = "vfat" },
+		func() { f.delivery, f.dataSource = "auto", "configdrive" },
+		func() { f.dataSource, f.ignitionPlatform = "", "flatcar" },
+	} {
+		change()
+		if _, _, _, err := attached(t, f, m); statusOf(err) != exitUsage {
+			t.Errorf("%+v: got %v", f, err)
+		}
+	}
+}

@@ -101,6 +101,10 @@ func compare(before, after seed.Seed) (text string, same bool) {
 	case wasIgnition && isIgnition && same:
 	case wasIgnition && isIgnition:
 		fmt.Fprintln(&b, "a guest that has booted does not see this: Ignition runs once, and no instance id makes it run again; make the VM anew")
+	case first == "" && second != "":
+		say("first boot runs with the instance id %s; there was none", second)
+	case second == "" && first != "":
+		say("there is no instance id any more; it was %s", first)
 	case first != second:
 		say("first boot runs again: the instance id changes from %s to %s", first, second)
 	case !same:

@@ -121,8 +121,8 @@ func (a *app) machines(ctx context.Context, in *inputFlags, args []string) ([]ma
 	if in.kubeconfig != "" || in.kubeContext != "" {
 		return nil, nil, usagef("vmseed itself does not speak to clusters, vmseed-kube does; give the Secrets and ConfigMaps as files")
 	}
-	if p := in.ignitionPlatform; p != "" && !slices.Contains(ignition.Platforms(), p) {
-		return nil, nil, usagef("--ignition-platform takes %s, not %q", strings.Join(ignition.Platforms(), ", "), p)
+	if err := in.checkPlatform(); err != nil {
+		return nil, nil, err
 	}
 	inputs, err := a.read(in, args)
 	if err != nil {
@@ -199,6 +199,14 @@ func pick(machines []machine.Machine, name string) ([]machine.Machine, error) {
 		return nil, usagef("there is no machine %q; the input has %s", name, strings.Join(have, ", "))
 	}
 	return nil, usagef("several machines are called %q; name one as NAMESPACE/NAME: %s", name, strings.Join(have, ", "))
+}
+
+// checkPlatform refuses an Ignition platform to which there is no way.
+func (in *inputFlags) checkPlatform() error {
+	if p := in.ignitionPlatform; p != "" && !slices.Contains(ignition.Platforms(), p) {
+		return usagef("--ignition-platform takes %s, not %q", strings.Join(ignition.Platforms(), ", "), p)
+	}
+	return nil
 }
 
 func (in *inputFlags) options() (o vmseed.RenderOptions) {

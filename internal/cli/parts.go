@@ -16,6 +16,8 @@ type step struct {
 	format string
 	seed   seed.Seed
 	target delivery.Target
+	// note is what a user is told once it is written.
+	note string
 }
 
 // formatOf is the format of a seed: what is asked for, or what fits it.
@@ -47,7 +49,7 @@ func (a *app) steps(s seed.Seed, format string, t delivery.Target) []step {
 	}
 	split := len(s.Volumes) > 0 && !s.Firmware.IsZero() && format != "dir" && t.Writer == nil
 	if !split || !ofFirmware(format) && !hasVolume(s) {
-		return []step{{format, s, t}}
+		return []step{{format: format, seed: s, target: t}}
 	}
 	volumes, config := s, s
 	volumes.Firmware, config.Volumes = seed.Firmware{}, nil
@@ -55,11 +57,38 @@ func (a *app) steps(s seed.Seed, format string, t delivery.Target) []step {
 	if t.Dir {
 		beside = t
 	}
+	first, second := step{format: format, seed: volumes, target: t}, step{format: "ign", seed: config, target: beside}
+	what := "Ignition config"
 	if ofFirmware(format) {
-		return []step{{format, config, t}, {"iso", volumes, beside}}
+		first.seed, second.seed, second.format, what = config, volumes, "iso", "volume"
 	}
-	a.say("the Ignition config is written beside it, as " + filepath.Join(beside.Path, s.Machine.String()+".ign"))
-	return []step{{format, volumes, t}, {"ign", config, beside}}
+	second.note = "the " + what + " is written beside it, as " + beside.FilePath(s.Machine, "", second.format)
+	return []step{first, second}
+}
+
+// checkPaths refuses parts that would be written over each other.
+func checkPaths(steps []step) error {
+	taken := map[string]bool{}
+	for _, s := range steps {
+		if s.format == "dir" || s.target.Writer != nil {
+			continue
+		}
+		names := []string{""} // what is in the firmware
+		if len(s.seed.Volumes) > 0 {
+			names = nil
+		}
+		for _, v := range s.seed.Volumes {
+			names = append(names, v.Name)
+		}
+		for _, name := range names {
+			path := filepath.Clean(s.target.FilePath(s.seed.Machine, name, s.format))
+			if taken[path] {
+				return usagef("two parts of the seeds would be written to %s; choose another PATH", path)
+			}
+			taken[path] = true
+		}
+	}
+	return nil
 }
 
 // leaveOut says what of a volume is not in the config that is taken out of it.

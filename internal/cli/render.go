@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -94,7 +95,7 @@ func names[P interface{ Name() string }](plugins []P) []string {
 	return out
 }
 
-// write delivers the seeds to PATH. When one fails, those before it are taken back.
+// write delivers the seeds to PATH.
 func (a *app) write(ctx context.Context, seeds []seed.Seed, output, format string) (err error) {
 	slash := strings.HasSuffix(output, "/")
 	info, statErr := os.Stat(output)
@@ -121,23 +122,43 @@ func (a *app) write(ctx context.Context, seeds []seed.Seed, output, format strin
 	case len(seeds) > 1 && statErr == nil && !isDir:
 		return usagef("%s is a file, and the input has %d machines; name a directory, or pick one machine with --name", output, len(seeds))
 	}
-	var done []delivery.Receipt
+	var steps []step
 	for _, s := range seeds {
 		format := formatOf(s, format, slash || isDir)
 		if stream != nil && len(s.Volumes) > 0 && !s.Firmware.IsZero() {
 			return usagef("%s takes one file, and the seed is a volume and an Ignition config; name a file, and the other is written beside it", output)
 		}
-		target := delivery.Target{Path: output, Dir: len(seeds) > 1 || format != "dir" && (isDir || slash), Writer: stream}
-		for _, step := range a.steps(s, format, target) {
-			receipt, err := a.engine.Deliver(ctx, step.seed, step.format, step.target)
-			if err != nil {
-				err = errors.Join(remedy(err), a.engine.Remove(context.WithoutCancel(ctx), done...))
-				if ctx.Err() == nil && isInputError(err) {
-					return &exitError{exitInput, err}
-				}
-				return &exitError{exitEnvironment, err}
+		steps = append(steps, a.steps(s, format, delivery.Target{Path: output, Dir: len(seeds) > 1 || format != "dir" && (isDir || slash), Writer: stream})...)
+	}
+	if err := checkPaths(steps); err != nil {
+		return err
+	}
+	if err := a.deliver(ctx, steps); err != nil {
+		if errors.Is(statErr, fs.ErrNotExist) {
+			_ = os.Remove(output) // a directory that was made for nothing
+		}
+		return err
+	}
+	return nil
+}
+
+// deliver carries the steps out. When one fails, those before it are taken back.
+func (a *app) deliver(ctx context.Context, steps []step) error {
+	var done []delivery.Receipt
+	for _, s := range steps {
+		receipt, err := a.engine.Deliver(ctx, s.seed, s.format, s.target)
+		if err != nil {
+			err = errors.Join(remedy(err), a.engine.Remove(context.WithoutCancel(ctx), done...))
+			if ctx.Err() == nil && isInputError(err) {
+				return &exitError{exitInput, err}
 			}
-			done = append(done, receipt)
+			return &exitError{exitEnvironment, err}
+		}
+		done = append(done, receipt)
+	}
+	for _, s := range steps {
+		if s.note != "" {
+			a.say(s.note)
 		}
 	}
 	return nil

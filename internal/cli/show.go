@@ -60,6 +60,9 @@ data: URLs hold as well. The output holds the seed's secrets.`,
 
 // open reads the seeds that the arguments name, or renders them from definitions.
 func (a *app) open(ctx context.Context, in *inputFlags, args []string) ([]seed.Seed, diag.List, error) {
+	if err := in.checkPlatform(); err != nil {
+		return nil, nil, err
+	}
 	if len(args) == 1 && len(in.files) == 0 && args[0] != "-" {
 		s, err := a.engine.Open(args[0])
 		info, statErr := os.Stat(args[0])
