@@ -258,6 +258,12 @@ var reserved = map[string][]string{
 	configDrive: {"instance_type", "instance_id", "local_hostname", "hostname", "uuid", "devices", "public_keys"},
 }
 
+// added are the members that vmseed writes beside those of KubeVirt.
+var added = map[string][]string{
+	noCloud:     {"instance_type", "public_keys", "devices"},
+	configDrive: {"instance-id", "local-hostname", "public-keys"},
+}
+
 // metaData reads the members that the author adds to the meta-data, inline or in a Secret. They make one layer.
 func (r *reader) metaData(v volume) {
 	inline, ref := v.src.Get("metaData"), v.src.Get("metaDataSecretRef")
@@ -272,6 +278,8 @@ func (r *reader) metaData(v volume) {
 			at.Errorf(&r.list, CodeMetaData, "keep one of the two", "the key %q stands in metaData and in the Secret", key)
 		case len(value) > maxMetaValue:
 			at.Errorf(&r.list, CodeMetaData, "put it into user-data", "the value of the key %q has %d bytes; custom meta-data takes %d", key, len(value), maxMetaValue)
+		case slices.Contains(added[v.kind], key):
+			at.Warnf(&r.list, CodeMetaData, "choose another key", "vmseed writes the member %q itself, beside those of KubeVirt; this value takes its place", key)
 		}
 		members[key] = value
 	}

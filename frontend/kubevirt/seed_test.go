@@ -162,6 +162,8 @@ func TestTraps(t *testing.T) {
 		{"cloudInitConfigDrive", "networkData: §'{version: 2, ethernets: {}}'", diag.Warning, kubevirt.CodeNetworkForm, []string{"does not read there", "vmseed converts it", "network_data.json"}},
 		{"cloudInitConfigDrive", "networkData: §'{network: {version: 1, config: []}}'", diag.Warning, kubevirt.CodeNetworkForm, nil},
 		{"cloudInitNoCloud", "networkDataSecretRef: {name: §lower}", diag.Warning, kubevirt.CodeNetworkForm, []string{"network_data.json"}},
+		{"cloudInitConfigDrive", "userData: x\nmetaData: {instance-id: §x, rack: y}", diag.Warning, kubevirt.CodeMetaData, []string{`"instance-id"`, "takes its place"}},
+		{"cloudInitNoCloud", "userData: x\nmetaData: {public_keys: §x, uuid: y}", diag.Warning, kubevirt.CodeMetaData, []string{`"public_keys"`, "takes its place"}},
 		{"cloudInitNoCloud", "userData: x\n§userDatum: x", diag.Error, 1215, []string{`did you mean "userData"?`}},
 		{"cloudInitNoCloud", "userDataSecretRef: §{name: lower}", diag.Error, 1215, []string{"secretRef: {name"}},
 	} {
