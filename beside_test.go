@@ -39,12 +39,16 @@ func TestIgnitionBeside(t *testing.T) {
 			if l.HasErrors() || len(s.Volumes) != c.volumes {
 				t.Fatalf("%d volumes, %v", len(s.Volumes), l)
 			}
-			lost := false
+			lost, elsewhere := false, false
 			for _, d := range l {
+				elsewhere = elsewhere || d.Code == vmseed.CodeOtherPlatform
 				lost = lost || d.Code == vmseed.CodeNotExpressed && strings.HasPrefix(d.Field, "ignition") && d.Severity == diag.Warning
 			}
 			if lost != c.lost {
 				t.Errorf("lost %v, want %v: %v", lost, c.lost, l)
+			}
+			if elsewhere != (c.platform == "kubevirt") {
+				t.Errorf("said to travel elsewhere: %v: %v", elsewhere, l)
 			}
 			if c.item == "" {
 				if len(s.Firmware.FwCfg) > 0 {

@@ -24,6 +24,8 @@ const (
 	CodeFlattened
 	// CodeNotRead is for objects of Kubernetes that concern no machine.
 	CodeNotRead
+	// CodeOtherPlatform is for an Ignition config that travels where the image does not look.
+	CodeOtherPlatform
 )
 
 // Codes explains the diagnostics of this package.
@@ -50,5 +52,9 @@ func Codes() []diag.Explanation {
 		{Code: CodeNotRead, Title: "object that concerns no machine",
 			Text: "The input holds a Kubernetes object beside its machines that neither is one nor is referred to by one, such as a Service. It is " +
 				"passed over. If it should have been a machine, correct its `apiVersion` and `kind`."},
+		{Code: CodeOtherPlatform, Title: "Ignition config where the image does not look",
+			Text: "The machine has a volume for cloud-init and an Ignition config of its own, as a KubeVirt VM with a cloud-init volume and the annotation " +
+				"has. The config then travels in the firmware, which images of the platforms `openstack`, `kubevirt` and `proxmoxve` do not read. For such " +
+				"an image use the data source `ignition`, which puts the config on the volume, or give the config as the user-data of the volume."},
 	}
 }

@@ -111,7 +111,12 @@ func (e *Engine) Render(m machine.Machine, o RenderOptions) (seed.Seed, diag.Lis
 	s, problems := ds.Render(m, o.Options)
 	l = append(l, problems...)
 	if beside {
-		x, problems := firmware.Render(onlyIgnition(m), firmwareOptions(m, o.Options))
+		options, wished := firmwareOptions(m, o.Options)
+		if wished != "" && wished != options.IgnitionPlatform {
+			l.Warnf(CodeOtherPlatform, m.Places.Find("ignition"), "use the data source ignition",
+				"the volume is cloud-init's, so the Ignition config travels in the firmware, which images of the platform %s do not read", wished)
+		}
+		x, problems := firmware.Render(onlyIgnition(m), options)
 		l = append(l, problems...)
 		s.Firmware.FwCfg = append(s.Firmware.FwCfg, x.Firmware.FwCfg...)
 		s.KernelArgs = append(s.KernelArgs, x.KernelArgs...)
@@ -126,15 +131,18 @@ func onlyIgnition(m machine.Machine) machine.Machine {
 		Ignition: m.Ignition, Compat: m.Compat, Places: m.Places}
 }
 
-// firmwareOptions chooses a platform that reads the firmware, because there is one seed of volumes already.
-func firmwareOptions(m machine.Machine, o datasource.Options) datasource.Options {
-	if o.IgnitionPlatform == "" {
-		o.IgnitionPlatform = m.Guest.IgnitionPlatform
+// firmwareOptions chooses a platform that reads the firmware, because there is one seed of volumes already. Wished is the
+// one that user or machine name.
+func firmwareOptions(m machine.Machine, o datasource.Options) (chosen datasource.Options, wished string) {
+	wished = o.IgnitionPlatform
+	if wished == "" {
+		wished = m.Guest.IgnitionPlatform
 	}
-	if o.IgnitionPlatform != "flatcar" {
-		o.IgnitionPlatform = "qemu"
+	o.IgnitionPlatform = "qemu"
+	if wished == "flatcar" {
+		o.IgnitionPlatform = wished
 	}
-	return o
+	return o, wished
 }
 
 // media makes volumes of the machine's further media.
