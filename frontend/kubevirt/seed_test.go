@@ -169,6 +169,8 @@ func TestTraps(t *testing.T) {
 	} {
 		checkMarked(t, withVolume(c.kind, c.source), c.severity, c.code, c.says)
 	}
+	checkMarked(t, "  domain: {memory: {guest: 1Gi}, devices: {filesystems: [{name: tokens, virtiofs: {}}]}}\n"+
+		"  volumes: [§{name: tokens, containerPath: {path: /var/run/secrets, readOnly: true}}]\n", diag.Warning, kubevirt.CodeNoEffect, []string{"containerPath"})
 	const two = "  domain: {memory: {guest: 1Gi}, devices: {}}\n  volumes:\n  - {name: a, cloudInitNoCloud: {userData: x}}\n" +
 		"  - {name: b, cloudInitConfigDrive: §{userData: x}}\n"
 	checkMarked(t, two, diag.Error, kubevirt.CodeSecondSeed, []string{`"a" and "b"`, "fills the first"})

@@ -72,6 +72,9 @@ func volumeKinds() map[string]volumeKind {
 	}
 }
 
+// noVolumes are the kinds that are left out.
+var noVolumes = []string{"downwardMetrics", "memoryDump", "containerPath"}
+
 // findVolumes reads names and kinds of the volumes.
 func (r *reader) findVolumes() {
 	kinds := volumeKinds()
@@ -175,7 +178,7 @@ func (r *reader) readVolumes() {
 			continue
 		}
 		taken[v.name] = true
-		if !isSeed(v.kind) && v.kind != "memoryDump" && v.kind != "downwardMetrics" {
+		if !isSeed(v.kind) && !slices.Contains(noVolumes, v.kind) {
 			r.note(v.value.Get("name"), CodeDisk, "no disk names the volume %q, so it becomes one of the default bus", v.name)
 		}
 		kinds[v.kind].read(r, v, disk{name: v.name, volume: v.name, device: targets[0], path: v.path})
@@ -225,6 +228,9 @@ func (r *reader) shares() map[string]bool {
 			continue
 		}
 		vol := r.volumes[i]
+		if vol.kind == "containerPath" {
+			continue // which is a warning of its own
+		}
 		if !kinds[vol.kind].share {
 			name.Errorf(&r.list, CodeDisk, "name it under disks", "vmseed gives a %s to the guest as a disk, not as a directory", vol.kind)
 			continue
