@@ -27,18 +27,34 @@ func Share(m machine.Machine, name string) (machine.Share, bool) {
 	return m.Shares[i], true
 }
 
-// ByID is the link below /dev/disk/by-id that udev makes for a disk: it carries the serial number.
+// ByID is the link below /dev/disk/by-id that udev makes for a disk: it carries what the disk shows of its serial number.
 func ByID(d machine.Disk) string {
-	const dir = "/dev/disk/by-id/"
+	const (
+		dir = "/dev/disk/by-id/"
+		// virtio 1.2, section 5.2.6, and ATA's words 10 to 19 have room for 20 bytes.
+		room = 20
+	)
+	short := d.Serial[:min(len(d.Serial), room)]
 	switch d.Bus {
 	case "scsi":
-		return dir + "scsi-0QEMU_QEMU_HARDDISK_" + d.Serial
+		return dir + "scsi-0QEMU_QEMU_HARDDISK_" + inLink(d.Serial)
 	case "sata", "ide":
-		return dir + "ata-QEMU_HARDDISK_" + d.Serial
+		return dir + "ata-QEMU_HARDDISK_" + inLink(short)
 	case "usb":
-		return dir + "usb-QEMU_QEMU_HARDDISK_" + d.Serial + "-0:0"
+		return dir + "usb-QEMU_QEMU_HARDDISK_" + inLink(d.Serial) + "-0:0"
 	}
-	return dir + "virtio-" + d.Serial
+	return dir + "virtio-" + inLink(short)
+}
+
+// inLink writes a serial number as udev does in links: blanks around it go, those inside become one underscore, and so does
+// every character that is not safe in one (udev(7), string_escape=replace).
+func inLink(serial string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 && !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789#+-.:=@_", r) {
+			return '_'
+		}
+		return r
+	}, strings.Join(strings.Fields(serial), "_"))
 }
 
 // Partition is the name of one of a disk's partitions, which count from 1, or with 0 of the whole disk. The disk is named by

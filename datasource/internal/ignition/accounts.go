@@ -87,6 +87,10 @@ func (g *generator) checkUser(u machine.User, at string, numbers map[int]bool) {
 	if u.UID == nil {
 		return
 	}
+	if *u.UID == 1000 && u.Name != DefaultUser && g.family.ostree {
+		g.warnf(CodePlace, at, "choose another number; on another distribution, state its guest.release",
+			"the user %s of Fedora CoreOS and its kin has the uid 1000, and the boot stops where it is given twice", DefaultUser)
+	}
 	if numbers[*u.UID] {
 		g.errorf(CodeTwice, at, "give each user its own", "the uid of user %q is that of another user", u.Name)
 	}

@@ -48,6 +48,7 @@ func TestSaid(t *testing.T) {
 		{"shell without a root", user(machine.User{Name: "a", Shell: "sh"}), "error[VS4143]: users[0]: the shell"},
 		{"hash with a colon", user(machine.User{Name: "a", PasswordHash: secret.New("$6$canary:x")}), "error[VS4143]: users[0]: the passwordHash"},
 		{"number of root", user(machine.User{Name: "a", UID: of(0)}), "error[VS4143]: users[0]: the uid"},
+		{"number of the default user", user(machine.User{Name: "a", UID: of(1000)}), "warning[VS4151]: users[0]: "},
 		{"two users of a number", machine.Machine{Users: []machine.User{{Name: "a", UID: of(5)}, {Name: "b", UID: of(5)}}}, "error[VS4144]: users[1]: the uid"},
 		{"two groups of a number", machine.Machine{Groups: []machine.Group{{Name: "a", GID: of(5)}, {Name: "b", GID: of(5)}}}, "error[VS4144]: groups[1]: the gid"},
 		{"number of an image's group", machine.Machine{Groups: []machine.Group{{Name: "docker", GID: of(5)}}}, "warning[VS4140]: groups[0].gid: "},

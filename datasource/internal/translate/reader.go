@@ -17,8 +17,6 @@ type value struct {
 	path string
 }
 
-func (v value) at(key string) value { return value{v.node, v.path + "." + key} }
-
 func (v value) kind() cloudconfig.Type { return cloudconfig.TypeOf(v.node) }
 
 // reader reads one document into a machine that holds nothing else.
