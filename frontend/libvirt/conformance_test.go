@@ -19,7 +19,9 @@ printf 'libvirt-qemu:x:64055:\n' | cat /etc/group - >"$ROOT/group"
 mount --bind "$ROOT/passwd" /etc/passwd
 mount --bind "$ROOT/group" /etc/group
 mkdir -p "$ROOT/dev"
-for device in null zero random urandom; do
+mkdir -p "$ROOT/dev/net"
+for device in null zero random urandom net/tun; do
+	[ -e "/dev/$device" ] || continue
 	: >>"$ROOT/dev/$device"
 	mount --bind "/dev/$device" "$ROOT/dev/$device"
 done
@@ -90,4 +92,5 @@ var wanted = map[string][]string{
 	"coreos": {"-fw_cfg name=opt/com.coreos/config,file=/var/lib/libvirt/images/default_coreos.ign"},
 	"scsi":   {`"driver":"virtio-scsi-pci"`, `"lun":1`, "e1000e"},
 	"arm":    {"-machine virt", "vhost-user-fs"},
+	"disks":  {`"driver":"floppy"`, "-smp 4,sockets=2", `"driver":"scsi-block"`},
 }

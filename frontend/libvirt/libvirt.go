@@ -126,7 +126,12 @@ func (w *writer) hardware() {
 		w.d.CPU.Mode, w.d.CPU.Match, w.d.CPU.Model = "custom", "exact", &cpuModel{"forbid", hw.CPUModel}
 	}
 	if hw.Sockets|hw.Cores|hw.Threads != 0 {
-		w.d.CPU.Topology = &topology{max(hw.Sockets, 1), max(hw.Cores, 1), max(hw.Threads, 1)}
+		t := fitting(hw)
+		if n := t.Sockets * t.Cores * t.Threads; n != cpus {
+			w.cannot("hardware.cpus", "state a topology that fits", "libvirt wants a topology of as many CPUs as there are; of %d it makes %d", hw.CPUs, n)
+			w.d.VCPU = n
+		}
+		w.d.CPU.Topology = &t
 	}
 	for _, f := range hw.CPUFeatures {
 		policy := f.Policy
@@ -135,6 +140,17 @@ func (w *writer) hardware() {
 		}
 		w.d.CPU.Feature = append(w.d.CPU.Feature, cpuFeature{policy, f.Name})
 	}
+}
+
+// fitting completes a topology that leaves something open, so that there are as many CPUs as the machine states.
+func fitting(hw machine.Hardware) topology {
+	t := topology{hw.Sockets, hw.Cores, hw.Threads}
+	for _, open := range []*int{&t.Cores, &t.Sockets, &t.Threads} {
+		if *open == 0 {
+			*open = max(hw.CPUs/(max(t.Sockets, 1)*max(t.Cores, 1)*max(t.Threads, 1)), 1)
+		}
+	}
+	return t
 }
 
 func (w *writer) firmware() {
@@ -203,8 +219,19 @@ func (w *writer) disk(i int, d machine.Disk) {
 	if x.Device == "cdrom" && x.Target.Bus == "virtio" {
 		x.Target.Bus = "sata"
 	}
+	if d.ReadOnly && x.Device == "disk" {
+		x.Target.Bus = w.readOnlyBus(at, x.Target.Bus)
+	}
 	x.Target.Dev = w.next(x.Target.Bus)
 	w.contents(at, d, &x)
+	if x.Device == "lun" && x.Type != "block" {
+		w.cannot(at+".device", "give it a device of the host", "libvirt passes on devices of the host only as a lun; %q is a disk", d.Name)
+		x.Device = "disk"
+	}
+	if x.Device == "lun" && x.Serial != "" {
+		w.cannot(at+".serial", "have the guest find it otherwise", "a lun has the serial number of the device behind it, not %s", x.Serial)
+		x.Serial = ""
+	}
 	if d.ReadOnly || x.Device == "cdrom" {
 		x.ReadOnly = &struct{}{}
 	}
@@ -227,6 +254,15 @@ func (w *writer) disk(i int, d machine.Disk) {
 		x.Address = &address{Type: "drive", Controller: index, Unit: d.Unit}
 	}
 	w.d.Devices.Disk = append(w.d.Devices.Disk, x)
+}
+
+// readOnlyBus is the bus of a disk that must not be written to.
+func (w *writer) readOnlyBus(at, bus string) string {
+	if bus != "sata" {
+		return bus
+	}
+	w.cannot(at+".bus", "have the guest find it by serial number or label", "libvirt has no read-only disks on the bus sata; it is on virtio")
+	return "virtio"
 }
 
 // ordered reports whether the machine states the order in which it tries its devices.
@@ -312,33 +348,47 @@ func (w *writer) seed() {
 		files = append(files, w.file(".ign"))
 	}
 	if !firmware || m.DataSource != "" && m.DataSource != "ignition" {
-		w.medium(w.file(".iso"), "", "")
+		w.medium(machine.Media{Path: w.file(".iso")})
 		files = append(files, w.file(".iso"))
 	}
-	for _, x := range m.Media {
-		path := x.Path
-		if path == "" {
-			path = w.file("." + x.Name + ".iso")
-			files = append(files, path)
+	for i, x := range m.Media {
+		if x.Bus == "sata" && x.Format == "vfat" {
+			x.Bus = w.readOnlyBus(fmt.Sprintf("media[%d]", i), x.Bus)
 		}
-		w.medium(path, x.Serial, x.Bus)
+		if x.Path == "" {
+			format := "iso"
+			if x.Format == "vfat" || x.Format == "floppy" {
+				format = "vfat"
+			}
+			x.Path = w.file("." + x.Name + "." + format)
+			files = append(files, x.Path)
+		}
+		w.medium(x)
 	}
-	w.list.Notef(CodeSeed, m.Places.Find(""), "vmseed render -o "+pool+" writes them there", "the domain reads what vmseed renders from %s", strings.Join(files, ", "))
+	format := "iso"
+	if len(m.Media) == 0 && !slices.Contains(files, w.file(".iso")) {
+		format = "ign"
+	}
+	w.list.Notef(CodeSeed, m.Places.Find(""), "vmseed render --format "+format+" -o "+pool+" writes them there", "the domain reads what vmseed renders from %s", strings.Join(files, ", "))
 }
 
-func (w *writer) medium(path, serial, bus string) {
+// medium attaches a file system at Path: images of CD-ROMs as such, others as what they are.
+func (w *writer) medium(m machine.Media) {
+	bus, device := m.Bus, "cdrom"
 	if bus == "" {
 		bus = "sata"
-		if w.m.Hardware.MachineType == "virt" || w.m.Hardware.Arch != "" && w.m.Hardware.Arch != "amd64" {
+		if m.Format == "vfat" || w.m.Hardware.MachineType == "virt" || w.m.Hardware.Arch != "" && w.m.Hardware.Arch != "amd64" {
 			bus = "virtio"
 		}
 	}
-	x := disk{Type: "file", Device: "cdrom", Driver: driver{Name: "qemu", Type: "raw"}, Source: source{File: path},
-		Target: target{Dev: w.next(bus), Bus: bus}, Serial: serial, ReadOnly: &struct{}{}}
-	if bus == "virtio" {
-		x.Device = "disk"
+	switch {
+	case m.Format == "floppy":
+		bus, device = "fdc", "floppy"
+	case m.Format == "vfat" || bus == "virtio":
+		device = "disk"
 	}
-	w.d.Devices.Disk = append(w.d.Devices.Disk, x)
+	w.d.Devices.Disk = append(w.d.Devices.Disk, disk{Type: "file", Device: device, Driver: driver{Name: "qemu", Type: "raw"},
+		Source: source{File: m.Path}, Target: target{Dev: w.next(bus), Bus: bus}, Serial: m.Serial, ReadOnly: &struct{}{}})
 }
 
 func (w *writer) shares() {

@@ -30,8 +30,16 @@ func machines(t *testing.T) map[string]machine.Machine {
 		Shares: []machine.Share{{Name: "data", Driver: "virtiofs", HostPath: "/srv/data"}}, Media: []machine.Media{{Name: "more", Bus: "usb"}}}
 	ceph := machine.Machine{Name: "ceph", Disks: []machine.Disk{{Name: "rbd", Source: machine.DiskSource{Ceph: machine.Ceph{
 		Monitors: []string{"192.0.2.1"}, Pool: "p", Volume: "v", Secret: secret.New("canary")}}}}}
+	disks := machine.Machine{Name: "disks", Hardware: machine.Hardware{CPUs: 4, Sockets: 2}, Disks: []machine.Disk{
+		{Name: "lun", Device: "lun", Bus: "scsi", Source: machine.DiskSource{Path: "/srv/lun.img"}},
+		{Name: "host", Device: "lun", Bus: "scsi", Source: machine.DiskSource{Path: "/dev/sdb"}},
+		{Name: "kept", Bus: "sata", ReadOnly: true, Source: machine.DiskSource{Path: "/srv/kept.img"}},
+		{Name: "floppy", Device: "floppy", Bus: "sata", Source: machine.DiskSource{Path: "/srv/floppy.img"}}},
+		Media: []machine.Media{{Name: "payload", Format: "floppy"}, {Name: "files", Format: "vfat"}}}
+	odd := machine.Machine{Name: "odd", Hardware: machine.Hardware{CPUs: 3, Sockets: 2}}
+	topology := machine.Machine{Name: "topology", Hardware: machine.Hardware{Sockets: 2, Cores: 2, Threads: 2}}
 	user := machine.Machine{Name: "ceph-user", Disks: []machine.Disk{{Name: "rbd", Source: machine.DiskSource{Ceph: machine.Ceph{Pool: "p", Volume: "v", User: "u"}}}}}
-	out := map[string]machine.Machine{"ceph": ceph, "ceph-user": user, "bare": {Name: "bare"}, "scsi": scsi, "coreos": ignition, "arm": arm, "full": machinetest.Full()}
+	out := map[string]machine.Machine{"ceph": ceph, "ceph-user": user, "bare": {Name: "bare"}, "disks": disks, "odd": odd, "topology": topology, "scsi": scsi, "coreos": ignition, "arm": arm, "full": machinetest.Full()}
 	for name, m := range out {
 		placed, l := machine.Place(m, machine.Facts{})
 		if l.HasErrors() {
@@ -72,7 +80,7 @@ func TestWrite(t *testing.T) {
 // something is said.
 func TestNoSilentLoss(t *testing.T) {
 	// These are the seed's, libvirt's own to give, or for messages.
-	elsewhere := machine.NewFieldSet("media.kind", "media.label", "media.format", "media.files", "hardware.diskBus", "hardware.rng",
+	elsewhere := machine.NewFieldSet("media.kind", "media.label", "media.files", "hardware.diskBus", "hardware.rng",
 		"network.nics.pciAddress", "disks.pciAddress", "running", "guest.os", "shares.name", "hardware.hostDevices.kind")
 	written := func(m machine.Machine) string {
 		text, l := Form{}.Write(m)
