@@ -42,9 +42,6 @@ const (
 	Fully
 )
 
-// String returns no, partly or fully.
-func (s Support) String() string { return [...]string{"no", "partly", "fully"}[min(s, Fully)] }
-
 // says is the entry of the table for one field and form.
 type says struct {
 	support Support
