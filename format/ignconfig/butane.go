@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/vmseed/vmseed/diag"
+	documents "github.com/vmseed/vmseed/format/tree"
 	"github.com/vmseed/vmseed/internal/bounded"
 )
 
@@ -141,7 +142,7 @@ func (s source) butaneReported(rpt report.Report) {
 		if strings.HasPrefix(e.Message, "unused key ") {
 			key, _ := p[len(p)-1].(tree.Key)
 			remedy := "remove it"
-			if near := nearestWord(butaneKeys(), string(key)); near != "" && near != string(key) {
+			if near, ok := documents.Closest(string(key), butaneKeys()); ok && near != string(key) {
 				remedy = fmt.Sprintf("did you mean %q?", near)
 			}
 			s.warnf(CodeUnknownKey, p, remedy, "Butane does not know this key here and ignores it")

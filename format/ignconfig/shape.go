@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/vmseed/vmseed/diag"
+	documents "github.com/vmseed/vmseed/format/tree"
 )
 
 // specification2 stands for the minor version of specification 3 where a config has specification 2.
@@ -231,41 +232,6 @@ func nearest(t reflect.Type, key string) string {
 	for _, f := range members(t) {
 		names = append(names, f.name)
 	}
-	return nearestWord(names, key)
-}
-
-func nearestWord(names []string, key string) string {
-	best, distance := "", max(len(key)/3, 1)+1
-	for _, name := range names {
-		if d := edits(plainKey(name), plainKey(key)); d < distance {
-			best, distance = name, d
-		}
-	}
+	best, _ := documents.Closest(key, names)
 	return best
-}
-
-// plainKey leaves away how words are joined: ssh_authorized_keys of Butane is sshAuthorizedKeys.
-func plainKey(key string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(key))
-}
-
-// edits is the Levenshtein distance of two short words.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }
