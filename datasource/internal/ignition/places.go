@@ -49,13 +49,13 @@ func (f family) readOnly(path string) bool {
 func (g *generator) mountPoint(at, path string) string {
 	place := g.family.whereTo(path)
 	if place != path {
-		severity := diag.Note
+		severity, remedy := diag.Note, ""
 		if g.family.guessed {
-			severity = diag.Warning
+			severity, remedy = diag.Warning, "state guest.release: fcos, or that of another distribution, such as debian-12"
 		}
 		g.list.Add(diag.Diagnostic{Code: CodePlace, Severity: severity, Range: g.place(at), Field: at,
 			Summary: fmt.Sprintf("the mount is at %s, where %s leads on Fedora CoreOS and its kin", place, path),
-			Remedy:  "state guest.release: fcos, or that of another distribution, such as debian-12"})
+			Remedy:  remedy})
 	}
 	return place
 }
