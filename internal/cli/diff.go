@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
 
-	"github.com/vmseed/vmseed/secret"
 	"github.com/vmseed/vmseed/seed"
 )
 
@@ -147,15 +145,6 @@ func files(s seed.Seed) map[string]string {
 		}
 	}
 	return out
-}
-
-// indented is a config with one value a line. Other texts stay as they are.
-func indented(text string) string {
-	var pretty bytes.Buffer
-	if seed.IgnitionVersion(secret.New(text)) == "" || json.Indent(&pretty, []byte(text), "", "  ") != nil {
-		return text
-	}
-	return pretty.String()
 }
 
 func keys(maps ...map[string]string) []string {

@@ -14,10 +14,11 @@ import (
 	"github.com/vmseed/vmseed/seed"
 )
 
-// Bounds of what is unpacked for show: configs that merge others, and compressed contents.
+// Bounds of what is unpacked for show: configs that merge others, and what all data: URLs of a config hold together.
 const (
 	maxNesting  = 8
-	maxUnpacked = 16 << 20
+	maxUnpacked = 64 << 20
+	maxIndented = 200
 )
 
 // resource is what Ignition fetches: a URL that may hold the content itself.
@@ -43,41 +44,76 @@ type ignitionConfig struct {
 	} `json:"storage"`
 }
 
+// ignitionPrinter prints a config and what is inside it.
+type ignitionPrinter struct {
+	w io.Writer
+	// left is how many bytes may still be unpacked.
+	left int
+}
+
 // showIgnition prints a config with its lines indented, and after it what its data: URLs hold: files, and configs that it
 // merges.
-func showIgnition(w io.Writer, text string, depth int) {
-	var pretty bytes.Buffer
-	if json.Indent(&pretty, []byte(strings.TrimSpace(text)), "", "  ") != nil {
-		fmt.Fprintln(w, text)
-		return
-	}
-	fmt.Fprintln(w, pretty.String())
+func showIgnition(w io.Writer, text string) {
+	p := ignitionPrinter{w, maxUnpacked}
+	p.config(text, 0)
+}
+
+func (p *ignitionPrinter) config(text string, depth int) {
+	fmt.Fprintln(p.w, indented(strings.TrimSpace(text)))
 	var config ignitionConfig
 	if json.Unmarshal([]byte(text), &config) != nil {
 		return
 	}
 	for _, f := range config.Storage.Files {
-		showResource(w, "file "+f.Path, f.Contents, depth)
+		p.resource("file "+f.Path, f.Contents, depth)
 		for _, x := range f.Append {
-			showResource(w, "appended to "+f.Path, x, depth)
+			p.resource("appended to "+f.Path, x, depth)
 		}
 	}
 	for i, x := range config.Ignition.Config.Merge {
-		showResource(w, fmt.Sprintf("merged config %d", i+1), x, depth)
+		p.resource(fmt.Sprintf("merged config %d", i+1), x, depth)
 	}
-	showResource(w, "config that replaces this one", config.Ignition.Config.Replace, depth)
+	p.resource("config that replaces this one", config.Ignition.Config.Replace, depth)
 }
 
-// showResource prints the content of a data: URL. What is elsewhere stands in the config already.
-func showResource(w io.Writer, name string, x resource, depth int) {
-	content, ok := unpack(x)
+// indented is a config with one value a line. Other texts stay as they are, and so does one whose brackets are nested so
+// deep that it would be mostly indentation.
+func indented(text string) string {
+	depth := 0
+	for i := range len(text) {
+		switch text[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		}
+		if depth > maxIndented {
+			return text
+		}
+	}
+	var pretty bytes.Buffer
+	if seed.IgnitionVersion(secret.New(text)) == "" || json.Indent(&pretty, []byte(text), "", "  ") != nil {
+		return text
+	}
+	return pretty.String()
+}
+
+// resource prints the content of a data: URL. What is elsewhere stands in the config already.
+func (p *ignitionPrinter) resource(name string, x resource, depth int) {
+	name = visible(name)
+	content, ok := unpack(x, p.left)
 	if !ok {
 		return
 	}
-	name = visible(name)
+	if p.left -= len(content); p.left < 0 {
+		p.left = 0
+		fmt.Fprintf(p.w, "\n### %s\n(not shown: the config holds more than %d bytes)\n", name, maxUnpacked)
+		return
+	}
+	w := p.w
 	if seed.IgnitionVersion(secret.New(content)) != "" && depth < maxNesting && printable(content) {
 		fmt.Fprintf(w, "\n### %s (%d bytes)\n", name, len(content))
-		showIgnition(w, content, depth+1)
+		p.config(content, depth+1)
 		return
 	}
 	fmt.Fprintf(w, "\n### %s (%d bytes)\n", name, len(content))
@@ -99,8 +135,8 @@ func visible(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// unpack decodes a data: URL (RFC 2397), and decompresses it.
-func unpack(x resource) (string, bool) {
+// unpack decodes a data: URL (RFC 2397), and decompresses up to one byte more than most.
+func unpack(x resource, most int) (string, bool) {
 	rest, ok := strings.CutPrefix(x.Source, "data:")
 	if !ok {
 		return "", false
@@ -124,9 +160,6 @@ func unpack(x resource) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	raw, err := io.ReadAll(io.LimitReader(r, maxUnpacked+1))
-	if err != nil || len(raw) > maxUnpacked {
-		return "", false
-	}
-	return string(raw), true
+	raw, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
+	return string(raw), err == nil
 }

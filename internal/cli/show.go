@@ -132,7 +132,7 @@ func showFile(w io.Writer, name, text string) {
 		return
 	}
 	if seed.IgnitionVersion(secret.New(text)) != "" {
-		showIgnition(w, text, 0)
+		showIgnition(w, text)
 		return
 	}
 	fmt.Fprint(w, text)
