@@ -18,7 +18,8 @@ const CredentialsSynchronized = "AccessCredentialsSynchronized"
 // What is said while there is nothing better to say.
 const (
 	agentOffline    = "the guest agent does not answer; an image needs the package qemu-guest-agent for it"
-	credentialsLost = "the supervisor that held the credentials ended before the guest agent took them, and they are in no file; hand them over again"
+	credentialsLost = "the supervisor that held the credentials ended before the guest agent took them, and they are in no file; " +
+		"set them in the guest, or hand them over again, as vmseed run --replace does to a new VM"
 )
 
 // Times of the conversation with the guest agent.
