@@ -132,7 +132,14 @@ func (c *composer) hidden() {
 	marked := user.expandMark(layers)
 	parse(&users, layers)
 	if !c.m.UserData.Raw && !(c.o.NoMultipart && !allCloudConfig(layers)) {
-		fields, _ := generate(c.m, !marked, &user.list)
+		// Hashing takes as long as all the rest, and here it does not matter which hash there is.
+		user.m.Users = slices.Clone(c.m.Users)
+		for i, u := range user.m.Users {
+			if !u.Password.IsZero() && u.PasswordHash.IsZero() {
+				user.m.Users[i].PasswordHash = secret.New("$6$any$hash")
+			}
+		}
+		fields, _ := generate(user.m, !marked, &user.list)
 		if node, err := cloudconfig.Value(fields); err == nil {
 			users = append(users, cloudconfig.FromNode(node))
 		}

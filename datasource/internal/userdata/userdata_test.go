@@ -286,7 +286,7 @@ func TestVendor(t *testing.T) {
 // TestVendorHidden says what the user-data and what is generated hide of the author's vendor-data, and nothing about what
 // the reporter adds.
 func TestVendorHidden(t *testing.T) {
-	vendor := layer("#cloud-config\nruncmd: [[a]]\nwrite_files: [{path: /v}]\n", machine.MergeParts)
+	vendor := layer("#cloud-config\nruncmd: [[a]]\nwrite_files: [{path: /v}]\nchpasswd: {expire: true, list: [x]}\npassword: v\n", machine.MergeParts)
 	extra := layer("#cloud-config\nbootcmd: [[r]]\n", machine.MergeParts)
 	mine := plain("#cloud-config\nbootcmd: [[b]]\nruncmd: [[c]]\n")
 	replaced := plain("#cloud-config\nruncmd: [[c]]\n", "#cloud-config\nntp: {}\n")
@@ -302,6 +302,7 @@ func TestVendorHidden(t *testing.T) {
 		{"both", machine.Machine{UserData: mine, Files: []machine.File{file("/f", "x")}, RunCmd: []machine.Command{{Args: []string{"d"}}}}, "runcmd write_files"},
 		{"raw", machine.Machine{UserData: machine.UserData{Raw: true, Layers: mine.Layers}, Files: []machine.File{file("/f", "x")}}, "runcmd"},
 		{"script", machine.Machine{UserData: plain(script)}, ""},
+		{"password", machine.Machine{Users: []machine.User{{Default: true, Password: secret.New("canary")}}}, "chpasswd.expire password"},
 		{"replaced", machine.Machine{UserData: replaced}, ""},
 		{"off", machine.Machine{UserData: plain("#cloud-config\nvendor_data: {enabled: false}\nruncmd: [[c]]\n")}, "the user-data switches vendor-data off"},
 	} {
