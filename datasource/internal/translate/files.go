@@ -13,8 +13,11 @@ import (
 	"github.com/vmseed/vmseed/secret"
 )
 
-// maxContent is the size up to which compressed contents are unpacked.
-const maxContent = 16 << 20
+// Bounds of what is unpacked: one compressed content, and all of a document.
+const (
+	maxContent  = 16 << 20
+	maxContents = 64 << 20
+)
 
 // fileKeys are the handlers of keys about files.
 func (r *reader) fileKeys() keys { return keys{"write_files": r.writeFiles} }
@@ -127,12 +130,13 @@ func (r *reader) content(v value, encoding string) (string, bool) {
 		r.say(CodeValue, diag.Warning, v, "use b64, gz+b64 or gz", "the encoding is unknown, so the content is taken as it stands")
 	}
 	if packed {
-		raw, err := bounded.Gunzip([]byte(data), maxContent)
+		raw, err := bounded.Gunzip([]byte(data), min(maxContent, maxContents-r.unpacked))
 		if err != nil {
 			r.say(CodeValue, diag.Error, v, "compress it again", "the content does not unpack: %v", err)
 			return "", false
 		}
 		data = string(raw)
+		r.unpacked += len(raw)
 	}
 	return data, true
 }

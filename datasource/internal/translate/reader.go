@@ -32,6 +32,8 @@ type reader struct {
 	list   diag.List
 	// aliases are the device_aliases.
 	aliases map[string]string
+	// unpacked counts the bytes of contents that were compressed.
+	unpacked int
 	// listed says that the document has a list of users, withDefault that the default user is among them.
 	listed, withDefault bool
 }
