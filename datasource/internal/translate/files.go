@@ -130,7 +130,7 @@ func (r *reader) content(v value, encoding string) (string, bool) {
 		r.say(CodeValue, diag.Warning, v, "use b64, gz+b64 or gz", "the encoding is unknown, so the content is taken as it stands")
 	}
 	if packed {
-		raw, err := bounded.Gunzip([]byte(data), min(maxContent, maxContents-r.unpacked))
+		raw, err := bounded.Gunzip([]byte(data), int64(min(maxContent, maxContents-r.unpacked)))
 		if err != nil {
 			r.say(CodeValue, diag.Error, v, "compress it again", "the content does not unpack: %v", err)
 			return "", false
