@@ -49,7 +49,7 @@ type File struct {
 	Text string
 }
 
-// Run runs the suite.
+// Run runs the suite. Samples are read side by side, and on when Run has returned, until the test ends.
 func Run(t *testing.T, c Config) {
 	t.Helper()
 	if len(c.Samples) == 0 {
@@ -58,6 +58,7 @@ func Run(t *testing.T, c Config) {
 	t.Run("Sniff", func(t *testing.T) { sniff(t, c) })
 	for _, s := range c.Samples {
 		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
 			x := newSubject(t, c, s)
 			t.Run("Read", x.testRead)
 			t.Run("Deterministic", x.testDeterministic)
