@@ -171,6 +171,8 @@ func TestTraps(t *testing.T) {
 	}
 	checkMarked(t, "  domain: {memory: {guest: 1Gi}, devices: {filesystems: [{name: tokens, virtiofs: {}}]}}\n"+
 		"  volumes: [§{name: tokens, containerPath: {path: /var/run/secrets, readOnly: true}}]\n", diag.Warning, kubevirt.CodeNoEffect, []string{"containerPath"})
+	checkMarked(t, "  domain: {memory: {guest: 1Gi}, devices: {}}\n  volumes: [{name: a, containerDisk: {image: §'example.org/a:1#path=/disk/b'}}]\n", diag.Error,
+		kubevirt.CodeVolume, []string{"the field path"})
 	const two = "  domain: {memory: {guest: 1Gi}, devices: {}}\n  volumes:\n  - {name: a, cloudInitNoCloud: {userData: x}}\n" +
 		"  - {name: b, cloudInitConfigDrive: §{userData: x}}\n"
 	checkMarked(t, two, diag.Error, kubevirt.CodeSecondSeed, []string{`"a" and "b"`, "fills the first"})

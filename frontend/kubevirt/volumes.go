@@ -280,8 +280,12 @@ func (r *reader) required(v tree.Value, path string) string {
 
 func (r *reader) containerDisk(v volume, d *machine.Disk) {
 	v.src.Only(&r.list, "image", "path", "imagePullSecret", "imagePullPolicy")
-	inside := v.src.Get("path")
-	d.Source.Image = imageReference(r.required(v.src.Get("image"), v.path+"."+v.kind+".image"), r.imagePath(inside, v.path+"."+v.kind))
+	at, inside := v.src.Get("image"), v.src.Get("path")
+	image := r.required(at, v.path+"."+v.kind+".image")
+	if strings.Contains(image, "#") {
+		at.Errorf(&r.list, CodeVolume, "name the disk in the field path", "no container image has a # in its name")
+	}
+	d.Source.Image = imageReference(image, r.imagePath(inside, v.path+"."+v.kind))
 	d.Ephemeral = true
 	for _, field := range []string{"imagePullSecret", "imagePullPolicy"} {
 		if x := v.src.Get(field); x.Exists() {
