@@ -53,7 +53,8 @@ FUZZ = \
 	./report:FuzzParse
 
 # Debian packages that the tests need beside those which guests and judges list.
-PACKAGES = busybox ca-certificates cloud-image-utils dosfstools e2fsprogs genisoimage iproute2 libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu libxml2-utils \
+# Of names with a comma between them any will do.
+PACKAGES = busybox,busybox-static ca-certificates cloud-image-utils dosfstools e2fsprogs genisoimage iproute2 libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu libxml2-utils \
 	mtools openssh-client p7zip-full qemu-efi-aarch64 qemu-guest-agent qemu-system-arm skopeo swtpm xorriso
 
 SUMMARY = go run ./internal/testsummary
@@ -73,7 +74,7 @@ tools:
 	@if ! command -v dpkg-query >/dev/null; then \
 		echo "This is no Debian system; see the package lists named in Makefile (target tools)" >&2; exit 1; fi; \
 	missing=; for p in $$(sed '/^#/d; /^$$/d' e2e/guest/packages.txt internal/judge/packages.txt | sort -u) $(PACKAGES); do \
-		dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
+		dpkg-query -W -f '$${Status}' $${p//,/ } 2>/dev/null | grep -q 'ok installed' || missing="$$missing $${p%%,*}"; done; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" != 0 ]; then echo "Missing; run as root: apt-get install$$missing" >&2; exit 1; fi; \
 	echo "installing$$missing"; \
