@@ -141,6 +141,9 @@ func TestAnnotationErrors(t *testing.T) {
 				t.Errorf("diagnostics (-want +got):\n%s%v", d, l)
 			}
 			for _, d := range l {
+				if strings.Contains(d.Summary, "should be not") {
+					t.Errorf("it says the opposite: %v", d)
+				}
 				if d.Severity == diag.Error && strings.Contains(d.Error(), "not base64!") {
 					t.Errorf("a value of a Secret is shown: %v", d)
 				}

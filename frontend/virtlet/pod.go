@@ -235,7 +235,7 @@ func (r *reader) rootSize(a annotation) machine.Bytes {
 	size, whole := q.Whole()
 	switch {
 	case err != nil:
-		a.value.Errorf(r.list, CodeQuantity, "write an amount such as 4Gi", "%s should be %v", a.name, kubeobject.ErrQuantity)
+		a.value.Errorf(r.list, CodeQuantity, "write an amount such as 4Gi", "%s is %v", a.name, kubeobject.ErrQuantity)
 	case !whole:
 		a.value.Errorf(r.list, CodeQuantity, "write an amount such as 4Gi", "%s should be a whole number of bytes", a.name)
 	case size <= 0:
