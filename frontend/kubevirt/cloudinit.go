@@ -83,6 +83,7 @@ func (r *reader) cloudInit(v volume, d disk) {
 	}
 	if user.layer.Data.Len() > 0 {
 		r.m.UserData.Layers = []machine.Layer{user.layer}
+		r.butane(user.place, user.layer.Data.Reveal())
 		r.at(user.place.Range(), "userData.layers[0]")
 	}
 	if vendor.layer.Data.Len() > 0 {

@@ -167,7 +167,10 @@ func seedCodes() []diag.Explanation {
 				"of a cloud-init volume, where the images for KubeVirt read it."},
 		{Code: CodeIgnition, Title: "Ignition config that reaches no guest",
 			Text: "The annotation belongs to the instance: `spec.template.metadata.annotations` of a VirtualMachine. KubeVirt hands its text on " +
-				"only if it contains the word `ignition`, which every config does."},
+				"only if it contains the word `ignition`, which every config does. It does not translate Butane, in the annotation or in the user-data " +
+				"of a cloud-init volume, and Ignition reads JSON alone. vmseed translates it, so the guest that you try is right and that of the " +
+				"cluster is not: write `vmseed render --format ign -o config.ign FILE` and put the JSON in its place, or have `vmseed convert --to kubevirt` " +
+				"make the definition of a Butane file."},
 		{Code: CodeInstanceType, Title: "instance type",
 			Text: "An instance type is an object that decides how many CPUs and how much memory a machine has; the machine itself may not say so then. Give the " +
 				"`VirtualMachineInstancetype` or `VirtualMachineClusterInstancetype` as a file too. Its name is shown to the guest, as KubeVirt does."},

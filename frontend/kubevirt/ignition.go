@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/ignconfig"
 	"github.com/vmseed/vmseed/format/kubeobject"
 	"github.com/vmseed/vmseed/format/tree"
 	"github.com/vmseed/vmseed/frontend"
@@ -37,7 +38,7 @@ func (r *reader) ignition() {
 			Summary: fmt.Sprintf("%s feature gate is not enabled in kubevirt-config, invalid entry %s.annotations.%s", ignitionGate, prefix, ignitionAnnotation),
 			Remedy:  why.remedy, Related: why.related})
 	}
-	if !strings.Contains(text, "ignition") {
+	if !r.butane(v, text) && !strings.Contains(text, "ignition") {
 		v.Warnf(&r.list, CodeIgnition, "", "KubeVirt hands on what contains the word ignition only, so the guest would not get this there")
 	}
 	what := "annotation " + ignitionAnnotation
@@ -48,6 +49,16 @@ func (r *reader) ignition() {
 		r.at(v.Range(), "dataSource")
 		r.at(v.Range(), "guest.os")
 	}
+}
+
+// butane warns of Butane, which vmseed translates and a cluster hands on as it is. It reports whether the text is that.
+func (r *reader) butane(v tree.Value, text string) bool {
+	if !ignconfig.IsButane([]byte(text)) {
+		return false
+	}
+	v.Warnf(&r.list, CodeIgnition, `put the Ignition JSON here: "vmseed render --format ign -o config.ign" writes it`,
+		"this is Butane, which KubeVirt does not translate: the guest's Ignition would refuse it; vmseed translates it")
+	return true
 }
 
 // gates are the feature gates of the KubeVirt that a definition is for.

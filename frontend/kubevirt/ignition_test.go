@@ -145,6 +145,18 @@ func TestIgnitionTraps(t *testing.T) {
 			t.Errorf("%s%s: %v", c.own, c.template, []diag.Diagnostic(l))
 		}
 	}
+	// Butane is said to be that, and nothing is said about a word in it.
+	_, l := load(frontend.Options{FeatureGates: []string{gate}}, frontendtest.File{Name: "vm.yaml",
+		Text: strings.NewReplacer("%1", "", "%2", note+`"variant: fcos\nversion: 1.5.0\n"`).Replace(vm)})
+	if got := dump(nil, l); !strings.Contains(got, "KubeVirt does not translate") || strings.Contains(got, "the word ignition") {
+		t.Error(got)
+	}
+	for _, kind := range []string{"cloudInitNoCloud", "cloudInitConfigDrive"} {
+		_, l := load(frontend.Options{}, vmiWith("  volumes: [{name: seed, "+kind+": {userData: \"variant: fcos\\nversion: 1.5.0\\n\"}}]\n"))
+		if got := dump(nil, l); !strings.Contains(got, "warning[VS2422]: spec.volumes[0]."+kind+".userData: this is Butane") {
+			t.Errorf("%s: %s", kind, got)
+		}
+	}
 	// An empty annotation is none.
 	m, _ := one(t, frontend.Options{}, frontendtest.File{Name: "vm.yaml", Text: strings.NewReplacer("%1", "", "%2", note+`""`).Replace(vm)})
 	if len(m.Ignition) != 0 || m.DataSource != "" {

@@ -130,7 +130,8 @@ type writer struct {
 	names      map[string]bool
 	bootOrders map[int]bool
 
-	volumes, disks, credentials []mapping
+	// templates are the volumes that the cluster makes.
+	templates, volumes, disks, credentials []mapping
 	// hostname is the host name that the author's meta-data states.
 	hostname string
 	// objects are the Secrets that the machine refers to.
@@ -181,8 +182,9 @@ func (w *writer) virtualMachine() mapping {
 		object = append(object, meta...)
 		return mapping{entry("apiVersion", group+"v1"), entry("kind", instanceKinds[0]), entry("metadata", object), entry("spec", spec)}
 	}
+	whole := with(mapping{entry("runStrategy", w.runStrategy())}, "dataVolumeTemplates", w.templates)
 	return mapping{entry("apiVersion", group+"v1"), entry("kind", vmKinds[0]), entry("metadata", object),
-		entry("spec", mapping{entry("runStrategy", w.runStrategy()), entry("template", with(with(mapping{}, "metadata", meta), "spec", spec))})}
+		entry("spec", append(whole, entry("template", with(with(mapping{}, "metadata", meta), "spec", spec))))}
 }
 
 func (w *writer) runStrategy() string {
@@ -203,6 +205,9 @@ func (w *writer) runStrategy() string {
 func (w *writer) spec() {
 	m := w.m
 	w.machine()
+	if len(m.Disks) == 0 {
+		w.warn("disks", "add a disk with the image", "KubeVirt starts nothing without a disk to boot from, and the machine has none")
+	}
 	for i, d := range m.Disks {
 		w.disk(i, d)
 	}
@@ -340,11 +345,11 @@ func (w *writer) agentUsers() {
 		for j, key := range u.SSHAuthorizedKeys {
 			values[fmt.Sprintf("key-%03d", j)] = secret.New(key)
 		}
-		name := w.object(fmt.Sprintf("agent-keys-%d", i), values)
+		name := w.object(fmt.Sprintf("vmseed-agent-keys-%d", i), values)
 		w.credentials = append(w.credentials, credential("sshPublicKey", name, "qemuGuestAgent", mapping{entry("users", []string{u.Name})}))
 	}
 	if len(passwords) > 0 {
-		w.credentials = append(w.credentials, credential("userPassword", w.object("agent-passwords", passwords), "qemuGuestAgent", mapping{}))
+		w.credentials = append(w.credentials, credential("userPassword", w.object("vmseed-agent-passwords", passwords), "qemuGuestAgent", mapping{}))
 	}
 }
 

@@ -10,8 +10,10 @@ import (
 
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/cloudconfig"
+	"github.com/vmseed/vmseed/format/kubeobject"
 	"github.com/vmseed/vmseed/format/tree"
 	"github.com/vmseed/vmseed/internal/bounded"
+	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
 )
 
@@ -27,15 +29,20 @@ func (w *writer) cloudInit() {
 		w.warn("userData.layers", "merge them first", "a volume holds one document of a kind; of up to %d the last is written", n)
 	}
 	if n := len(m.UserData.Layers); n > 0 {
-		src = w.document(src, userData, m.UserData.Layers[n-1].Data)
+		src = w.document(src, userData, m.UserData.Layers[n-1], true)
 	}
-	src = w.document(src, networkData, m.Network.Document.Data)
+	src = w.document(src, networkData, m.Network.Document, false)
 	if n := len(m.VendorData); n > 0 {
 		w.warn("vendorData", "wait for KubeVirt's feature gate CloudInitVendorData, or merge it into the user-data",
 			"no KubeVirt up to 1.8 gives vendor-data to the guest")
-		src = w.document(src, vendorData, m.VendorData[n-1].Data)
+		src = w.document(src, vendorData, m.VendorData[n-1], true)
 	}
-	if len(src) == 0 && len(m.SSH.AuthorizedKeys) == 0 && len(m.MetaData) == 0 && (len(m.Ignition) > 0 || m.DataSource == "ignition") {
+	if len(src) == 0 && (m.DataSource == "ignition" || len(m.Ignition) > 0 && len(m.SSH.AuthorizedKeys)+len(m.MetaData) == 0) {
+		for _, path := range []string{"metaData", "ssh.authorizedKeys"} {
+			if path == "metaData" && len(m.MetaData) > 0 || path != "metaData" && len(m.SSH.AuthorizedKeys) > 0 {
+				w.warn(path, "say it in the Ignition config", "a guest with an Ignition config reads no volume of cloud-init, so this is left out")
+			}
+		}
 		return
 	}
 	if len(m.UserData.Layers) == 0 && m.Network.Document.Data.IsZero() {
@@ -51,24 +58,27 @@ func (w *writer) cloudInit() {
 			values[fmt.Sprintf("key-%03d", i)] = secret.New(key)
 		}
 		method := strings.TrimPrefix(kind, "cloudInit")
-		w.credentials = append(w.credentials, credential("sshPublicKey", w.object("keys", values), strings.ToLower(method[:1])+method[1:], mapping{}))
+		w.credentials = append(w.credentials, credential("sshPublicKey", w.object("vmseed-keys", values), strings.ToLower(method[:1])+method[1:], mapping{}))
 	}
 	name := w.name("disk", "cloudinitdisk")
 	w.disks = append(w.disks, mapping{entry("name", name), entry("disk", mapping{entry("bus", "virtio")})})
 	w.volumes = append(w.volumes, mapping{entry("name", name), entry(kind, src)})
 }
 
-// document writes one of the documents of a cloud-init volume: inline where KubeVirt takes that, else in a Secret.
-func (w *writer) document(src mapping, k dataKind, text secret.Text) mapping {
-	data := text.Reveal()
+// document writes one of the documents of a cloud-init volume: inline where KubeVirt takes that, else in a Secret. One that
+// may hold secrets is in a Secret as well, unless its author wrote it in clear text: what was rendered holds whatever the
+// machine does, and has no place of its own.
+func (w *writer) document(src mapping, k dataKind, x machine.Layer, secrets bool) mapping {
+	data := x.Data.Reveal()
+	hidden := secrets && (x.Origin.IsZero() || strings.HasPrefix(x.Origin.What, kubeobject.Secret+" "))
 	if name := w.legacySecret(); name != "" && k.plain == userData.plain {
 		return append(src, entry(k.secret, mapping{entry("name", name)}))
 	}
 	switch {
 	case data == "":
 		return src
-	case len(data) > defaultLimit:
-		name := w.object(k.name, map[string]secret.Text{k.keys[0]: text})
+	case hidden || len(data) > defaultLimit:
+		name := w.object("vmseed-"+k.name, map[string]secret.Text{k.keys[0]: x.Data})
 		return append(src, entry(k.secret, mapping{entry("name", name)}))
 	case utf8.ValidString(data) && !strings.ContainsAny(data, "\x00\r"):
 		return append(src, entry(k.plain, data))

@@ -82,10 +82,12 @@ func (w *writer) contents(at, name string, d machine.Disk) cloudconfig.Entry {
 	s := d.Source
 	own := w.m.Document.Form == "kubevirt"
 	claim := mapping{entry("claimName", s.Claim)}
-	if d.Size > 0 && !s.Blank && !own {
+	if d.Size > 0 && !s.Blank && !own && !remote(s.Image) {
 		w.warn(at+".size", "make what it holds that large", "KubeVirt grows no disk, so %q is as large as what it holds", d.Name)
 	}
 	switch {
+	case remote(s.Image):
+		return w.dataVolume(at, name, d, mapping{entry("http", mapping{entry("url", s.Image)})})
 	case s.Image != "":
 		if !own {
 			w.warn(at+".source.image", "put the disk into a container image, below /disk", "KubeVirt pulls %s as a container image that holds the disk", s.Image)
@@ -101,6 +103,9 @@ func (w *writer) contents(at, name string, d machine.Disk) cloudconfig.Entry {
 		return entry("ephemeral", mapping{entry("persistentVolumeClaim", claim)})
 	case s.Claim != "":
 		return entry("persistentVolumeClaim", claim)
+	case s.Blank && slices.ContainsFunc(w.m.Disks, func(x machine.Disk) bool { return remote(x.Source.Image) }):
+		// A guest that keeps its system would not make the file systems of the disk again.
+		return w.dataVolume(at, name, d, mapping{entry("blank", mapping{})})
 	case s.Blank:
 		w.ephemeral(at, d, "a claim")
 		capacity := d.Size
@@ -113,6 +118,28 @@ func (w *writer) contents(at, name string, d machine.Disk) cloudconfig.Entry {
 	made := w.m.Name + "-" + name
 	w.warn(at, "make the claim "+made, "the definition does not say what is on the disk %q; it is written as a claim", d.Name)
 	return entry("persistentVolumeClaim", mapping{entry("claimName", made)})
+}
+
+// remote reports whether an image is a file of a server, and not a container image.
+func remote(image string) bool {
+	return strings.HasPrefix(image, "http://") || strings.HasPrefix(image, "https://")
+}
+
+// imageSize is the size of a disk with an image of which nothing says how large it is.
+const imageSize machine.Bytes = 10 << 30
+
+// dataVolume writes a template of a volume that the cluster makes and fills for the machine.
+func (w *writer) dataVolume(at, name string, d machine.Disk, source mapping) cloudconfig.Entry {
+	capacity := d.Size
+	if capacity <= 0 {
+		capacity = imageSize
+		w.warn(at+".size", "state the size", "a DataVolume needs its size; %s is written for the disk %q", size(capacity), d.Name)
+	}
+	w.warn(at+".source", "see that the cluster has CDI", "the disk %q is a DataVolume, which the Containerized Data Importer fills", d.Name)
+	made := w.free("volume", w.m.Name+"-"+name, 253)
+	w.templates = append(w.templates, mapping{entry("metadata", mapping{entry("name", made)}),
+		entry("spec", mapping{entry("source", source), entry("storage", mapping{entry("resources", mapping{entry("requests", mapping{entry("storage", size(capacity))})})})})})
+	return entry("dataVolume", mapping{entry("name", made)})
 }
 
 // ephemeral warns about contents that KubeVirt forgets, but should not.

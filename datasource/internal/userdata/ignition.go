@@ -6,6 +6,7 @@ import (
 	"github.com/vmseed/vmseed/datasource"
 	"github.com/vmseed/vmseed/datasource/internal/ignition"
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/ignconfig"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
 )
@@ -29,8 +30,12 @@ func besideMetaData(m machine.Machine) machine.Machine {
 func ignitionConfig(m machine.Machine, o datasource.Options) (secret.Text, diag.List) {
 	var l diag.List
 	i := slices.IndexFunc(m.UserData.Layers, ignition.Recognise)
-	l.Notef(CodeIgnition, m.UserData.Layers[i].Origin.Whole, "for other images use the data source ignition",
-		"this is an Ignition config: images of the Ignition platforms kubevirt, openstack and proxmoxve read it from a volume, and cloud-init ignores it")
+	x, what := m.UserData.Layers[i], "this is an Ignition config"
+	if ignconfig.IsButane([]byte(x.Data.Reveal())) {
+		what = "this is Butane, which becomes an Ignition config"
+	}
+	l.Notef(CodeIgnition, x.Origin.Whole, "for other images use the data source ignition",
+		"%s: images of the Ignition platforms kubevirt, openstack and proxmoxve read it from a volume, and cloud-init ignores it", what)
 	text, problems := ignition.Compose(besideMetaData(m), o)
 	return text, append(l, problems...)
 }
