@@ -67,7 +67,7 @@ func (e *Engine) Convert(m machine.Machine, form string, o RenderOptions) ([]byt
 	}
 	for _, d := range e.DataSources {
 		if w, ok := d.(datasource.FormWriter); ok && w.Form() == form {
-			l = notWritten(m, form, w.Carries().Union(machine.HardwareFields()))
+			l = notGuest(m, form, w.Carries())
 			m, problems := e.Place(m, machine.Facts{})
 			l = append(l, problems...)
 			text, problems := w.WriteForm(m, o.Options)
@@ -76,6 +76,25 @@ func (e *Engine) Convert(m machine.Machine, form string, o RenderOptions) ([]byt
 	}
 	l.Errorf(CodeUnknownPlugin, m.Places.Find(""), "choose another form", "%v form %q; there are: %s", ErrUnknown, form, strings.Join(e.Forms(), ", "))
 	return nil, l
+}
+
+// notGuest warns of what a machine states and a form that describes guests does not carry. Hardware, which such a form
+// never says, is mentioned once; what the guest agent sets is the guest's own.
+func notGuest(m machine.Machine, form string, carries machine.FieldSet) diag.List {
+	var excused []machine.Field
+	for _, f := range machine.HardwareFields().Fields() {
+		if !strings.HasPrefix(string(f), "agentUsers.") {
+			excused = append(excused, f)
+		}
+	}
+	hardware := machine.NewFieldSet(excused...)
+	l := notWritten(m, form, carries.Union(hardware))
+	if slices.ContainsFunc(machine.Used(m), func(u machine.Use) bool {
+		return hardware.Has(u.Field) && (strings.HasPrefix(u.Path, "disks") || strings.HasPrefix(u.Path, "hardware") || strings.HasPrefix(u.Path, "media") || strings.HasPrefix(u.Path, "shares"))
+	}) {
+		l.Notef(CodeNotWritten, m.Places.Find(""), "", "the form %s describes the guest alone, so disks, memory and other hardware are not part of it", form)
+	}
+	return l
 }
 
 // SeveralIn reports whether machines in a form can stand in one file, between lines of three dashes.
@@ -102,6 +121,7 @@ func (e *Engine) flatten(m machine.Machine, form string, carries machine.FieldSe
 	if carries.Has("userData.layers.merge") {
 		return m, append(l, notWritten(m, form, carries)...)
 	}
+	l = append(l, moved(&m, form, ds, carries)...)
 	s, problems := e.Render(m, o)
 	if l = append(l, problems...); l.HasErrors() {
 		return m, l
@@ -134,6 +154,43 @@ func (e *Engine) flatten(m machine.Machine, form string, carries machine.FieldSe
 		l.Notef(CodeFlattened, m.Places.Find(""), "", "what the form %s has no words for stands in its user-data, as %s renders it", form, ds.Name())
 	}
 	return product, append(l, notWritten(product, form, carries)...)
+}
+
+// moved changes a machine for a form whose system builds another board and leaves blank disks blank: the guest makes the
+// file systems itself, and a script that names PCI addresses of the old board is left out.
+func moved(m *machine.Machine, form string, ds datasource.DataSource, carries machine.FieldSet) (l diag.List) {
+	storage := ds.Expresses().Has("storage.disks") && ds.Expresses().Has("storage.filesystems") && m.Guest.OS != "windows"
+	m.Disks, m.Storage.Disks, m.Storage.Filesystems = slices.Clone(m.Disks), slices.Clone(m.Storage.Disks), slices.Clone(m.Storage.Filesystems)
+	for i, d := range m.Disks {
+		kind := d.Source.Filesystem
+		if !d.Source.Blank || kind == "" || carries.Has("disks.source.filesystem") || !storage ||
+			slices.ContainsFunc(m.Storage.Disks, func(x machine.DiskLayout) bool { return x.Disk == d.Name }) {
+			continue
+		}
+		m.Disks[i].Source.Filesystem = ""
+		m.Storage.Disks = append(m.Storage.Disks, machine.DiskLayout{Disk: d.Name, Partitions: []machine.Partition{{Number: 1}}})
+		m.Storage.Filesystems = append(m.Storage.Filesystems, machine.Filesystem{Disk: d.Name, Partition: 1, Type: kind})
+		l.Notef(CodeFlattened, m.Places.Find(fmt.Sprintf("disks[%d].source", i)), "", "the guest itself makes the partition and the %s on the disk %q at its first boot", kind, d.Name)
+	}
+	if carries.Has("userData.mountScripts") {
+		return l
+	}
+	if m.UserData.MountScripts {
+		m.UserData.MountScripts = false
+		if len(m.Mounts) > 0 {
+			l.Warnf(CodeNotWritten, m.Places.Find("mounts"), "call mount -a where the user-data calls it",
+				"/etc/cloud/mount-volumes.sh names PCI addresses, which the form %s does not keep, so it is left out; the mounts stand in the user-data", form)
+		}
+	}
+	if mark := m.UserData.MountScriptMark; mark != "" && len(m.Mounts)+len(m.DeviceLinks) > 0 {
+		for i, x := range m.UserData.Layers {
+			if strings.Contains(x.Data.Reveal(), mark) {
+				l.Warnf(CodeNotWritten, m.Places.Find(fmt.Sprintf("userData.layers[%d]", i)), "name the disks below /dev/disk/by-id instead",
+					"the script names PCI addresses in the place of %s, which the form %s does not keep", mark, form)
+			}
+		}
+	}
+	return l
 }
 
 // widest returns the outermost group of fields around f of which a form carries nothing, so that it is asked for once.
@@ -217,6 +274,7 @@ func documents(m machine.Machine, s seed.Seed) (machine.Machine, bool) {
 		}
 		return nil
 	}
+	layers := m.UserData.Layers
 	m.Ignition = nil
 	for _, x := range s.Firmware.FwCfg {
 		m.Ignition = []machine.Layer{{Name: "rendered " + x.Name, Data: x.Content}}
@@ -229,6 +287,9 @@ func documents(m machine.Machine, s seed.Seed) (machine.Machine, bool) {
 	v := s.Volumes[i]
 	m.DataSource = seed.Layout(v)
 	m.UserData = machine.UserData{Layers: layer(v, "user-data", "openstack/latest/user_data")}
+	if made := m.UserData.Layers; len(made) == 1 && len(layers) == 1 && made[0].Data.Equal(layers[0].Data) {
+		made[0].Origin = layers[0].Origin // it passes as its author wrote it
+	}
 	m.VendorData = layer(v, "vendor-data")
 	if text, ok := v.File("openstack/latest/vendor_data.json"); ok {
 		m.VendorData = []machine.Layer{{Name: "rendered vendor-data", Data: unwrapped(text)}}

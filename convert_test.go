@@ -121,6 +121,13 @@ func TestConvert(t *testing.T) {
 					// The rest of the seed is said in documents beside this one.
 					want, got = map[string]string{"user-data": string(text)}, map[string]string{"user-data": user(got)}
 				}
+				if form == "kubevirt" && m.Document.Form != form {
+					s, l := e.Render(onAnotherBoard(m), vmseed.RenderOptions{})
+					if l.HasErrors() {
+						t.Fatal(l.Err())
+					}
+					want = files(s)
+				}
 				if form == "kubevirt" {
 					compareMetaData(t, want, got)
 				}
@@ -130,6 +137,20 @@ func TestConvert(t *testing.T) {
 			})
 		}
 	}
+}
+
+// onAnotherBoard is a machine whose guest makes its own file systems and knows no PCI addresses.
+func onAnotherBoard(m machine.Machine) machine.Machine {
+	m.UserData.MountScripts = false
+	m.Disks = slices.Clone(m.Disks)
+	for i, d := range m.Disks {
+		if kind := d.Source.Filesystem; kind != "" {
+			m.Disks[i].Source.Filesystem = ""
+			m.Storage.Disks = append(slices.Clone(m.Storage.Disks), machine.DiskLayout{Disk: d.Name, Table: "gpt", Partitions: []machine.Partition{{Number: 1}}})
+			m.Storage.Filesystems = append(slices.Clone(m.Storage.Filesystems), machine.Filesystem{Disk: d.Name, Partition: 1, Type: kind})
+		}
+	}
+	return m
 }
 
 // compareMetaData compares the host name and the keys of two meta-data documents and takes them out of the files. KubeVirt

@@ -174,7 +174,7 @@ func (w *writer) media() {
 		}
 		values := w.files(at, x)
 		name := w.name("disk", x.Name)
-		made := w.object(name, values)
+		made := w.object("vmseed-"+name, values)
 		of := entry("secret", with(mapping{entry("secretName", made)}, "volumeLabel", x.Label))
 		if x.Kind == "sysprep" {
 			of = entry("sysprep", mapping{entry("secret", mapping{entry("name", made)})})

@@ -275,12 +275,16 @@ func (w *writer) ordered() bool {
 func (w *writer) contents(at string, d machine.Disk, x *disk) {
 	s := d.Source
 	file := w.file("." + d.Name + ".qcow2")
+	remedy := "put its contents at " + file
+	if s.Blank {
+		remedy = "make it at " + file
+	}
 	bring := func(format string, args ...any) {
 		if d.Size > 0 {
-			format += fmt.Sprintf(", at least %d bytes", d.Size)
+			format += " (at least " + inUnits(d.Size) + ")"
 		}
 		w.list.Add(diag.Diagnostic{Code: CodeContents, Severity: diag.Warning, Range: w.m.Places.Find(at), Field: at,
-			Summary: fmt.Sprintf("disk %q: ", d.Name) + fmt.Sprintf(format, args...), Remedy: "put them at " + file + ", or name another file in the domain"})
+			Summary: fmt.Sprintf("disk %q: ", d.Name) + fmt.Sprintf(format, args...), Remedy: remedy + ", or name another file in the domain"})
 		x.Source.File, x.Driver.Type = file, "qcow2"
 	}
 	switch {
@@ -322,13 +326,23 @@ func (w *writer) contents(at string, d machine.Disk, x *disk) {
 		bring("its contents are those of the claim %s", s.Claim)
 	case s.Blank:
 		if s.Filesystem != "" {
-			bring("it is new, with a partition that holds %s", s.Filesystem)
+			bring("it is new, with one partition that holds a new %s", s.Filesystem)
 		} else {
 			bring("it is new and blank")
 		}
 	default:
 		bring("the definition does not say what is on it")
 	}
+}
+
+// inUnits writes a number of bytes in the largest unit that is exact.
+func inUnits(n machine.Bytes) string {
+	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
+	i := 0
+	for n%1024 == 0 && i+1 < len(units) {
+		n, i = n/1024, i+1
+	}
+	return fmt.Sprintf("%d %s", n, units[i])
 }
 
 // seed names the files that vmseed render writes.
