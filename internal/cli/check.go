@@ -19,14 +19,14 @@ func (a *app) check() *cobra.Command {
 		Use: "check FILE...", Short: "Say what is wrong with definitions, or would be lost",
 		Long: `Check reads definitions and plain cloud-init files, renders them and prints all
 diagnostics. It writes nothing. With --guest it also says what that release of
-cloud-init or Ignition would reject, ignore or crash on.`,
+cloud-init or Ignition would reject, ignore or crash on. An Ignition config is made
+for the distribution as well, so give render the same --guest. The known guests:
+
+` + indent(wrap(strings.Join(guests(), ", "), 76)),
 		Example: `  vmseed check pod.yaml objects.yaml
   vmseed check --guest debian-12 --user-data user-data
   vmseed check --guest ocp-4.18 worker.ign`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkGuest(in.guest); err != nil {
-				return err
-			}
 			in.adjust = func(m *machine.Machine, l *diag.List) { *l = append(*l, unchecked(*m, in.dataSource, in.guest)...) }
 			_, l, err := a.seeds(cmd.Context(), &in, args)
 			if err != nil {
@@ -43,7 +43,6 @@ cloud-init or Ignition would reject, ignore or crash on.`,
 	}
 	in.register(cmd)
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail on warnings as well")
-	cmd.Flags().StringVar(&in.guest, "guest", "", "the release that reads the seed, such as debian-12, cloud-init=22.4, flatcar or ignition=3.3")
 	return cmd
 }
 
@@ -72,6 +71,9 @@ func (a *app) explain() *cobra.Command {
 		ValidArgsFunction: completeCode,
 	}
 }
+
+// indent sets each line of a text off.
+func indent(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }
 
 // wrap breaks text into lines of at most width characters at its spaces.
 func wrap(text string, width int) string {

@@ -57,10 +57,14 @@ func (in *inputFlags) register(cmd *cobra.Command) {
 	f.StringVar(&in.ignitionPlatform, "ignition-platform", "", "where the Ignition of the image looks: "+strings.Join(ignition.Platforms(), ", ")+
 		" (default: what the definition says, else "+ignition.DefaultPlatform+")")
 	f.StringVar(&in.cniResult, "cni-result", "", "JSON result of CNI plugins that the machine's network is taken from")
+	f.StringVar(&in.guest, "guest", "", "the release that reads the seed, such as debian-12, cloud-init=22.4, flatcar or ignition=3.3 (default: guest.release of the definition); vmseed check --help lists them")
 	f.IntVar(&in.revision, "instance-revision", 0, "run first boot again: a new number makes a new instance id")
 	f.BoolVar(&in.noMultipart, "no-multipart", false, "never send a MIME multipart message, for guests that cannot read one")
-	f.StringVar(&in.kubeconfig, "kubeconfig", "", "resolve Secrets and ConfigMaps from a cluster (vmseed-kube only)")
-	f.StringVar(&in.kubeContext, "context", "", "context of --kubeconfig (vmseed-kube only)")
+	f.StringVar(&in.kubeconfig, "kubeconfig", "", "resolve Secrets and ConfigMaps from a cluster")
+	f.StringVar(&in.kubeContext, "context", "", "context of --kubeconfig")
+	for _, name := range []string{"kubeconfig", "context"} { // this program refuses them, and says who takes them
+		_ = f.MarkHidden(name)
+	}
 	f.StringSliceVar(&in.featureGates, "feature-gates", nil, "KubeVirt feature gates")
 	f.IntVar(&in.userDataLimit, "userdata-limit", 0, "largest inline user-data and network data of a KubeVirt definition, in bytes (default 2048)")
 }
@@ -121,7 +125,7 @@ func (a *app) machines(ctx context.Context, in *inputFlags, args []string) ([]ma
 	if in.kubeconfig != "" || in.kubeContext != "" {
 		return nil, nil, usagef("vmseed itself does not speak to clusters, vmseed-kube does; give the Secrets and ConfigMaps as files")
 	}
-	if err := in.checkPlatform(); err != nil {
+	if err := errors.Join(in.checkPlatform(), checkGuest(in.guest)); err != nil {
 		return nil, nil, err
 	}
 	inputs, err := a.read(in, args)
@@ -218,7 +222,7 @@ func (in *inputFlags) options() (o vmseed.RenderOptions) {
 // changes reports whether flags change what a definition says.
 func (in *inputFlags) changes() bool {
 	return len(in.extra) > 0 || in.revision != 0 || in.userData+in.metaData+in.networkConfig+in.vendorData+in.dsmode+in.hostname+in.dataSource+
-		in.ignitionPlatform+in.cniResult != ""
+		in.guest+in.ignitionPlatform+in.cniResult != ""
 }
 
 // listed names plug-ins for a help text.

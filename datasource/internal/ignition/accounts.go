@@ -232,6 +232,10 @@ func (g *generator) groups(users []machine.User) {
 				g.errorf(CodeName, fmt.Sprintf("users[%d]", i), "name one group in each item", "%q cannot be the name of a group", name)
 			case !slices.Contains(g.family.groups(), name):
 				add(name, nil)
+			case g.family.guessed && !slices.Contains(debianGroups, name):
+				declared[name] = true
+				g.list.Notef(CodeGroup, g.place(fmt.Sprintf("users[%d].groups", i)), "for another distribution state guest.release, such as debian-12, or use --guest",
+					"the group %q is taken to be in the image, as it is on Fedora CoreOS and its kin; where it is missing, useradd fails and the boot stops", name)
 			}
 		}
 	}

@@ -28,6 +28,8 @@ const (
 	CodeConflict
 	// CodePlace is for paths that are elsewhere, or not writable, on the guest's distribution.
 	CodePlace
+	// CodeGroup is for groups that the guest's image is taken to have, because nothing names its distribution.
+	CodeGroup
 )
 
 // Codes explains the diagnostics of this package.
@@ -60,5 +62,8 @@ func Codes() []diag.Explanation {
 		{Code: CodePlace, Title: "path that is elsewhere, or read-only, on the guest's distribution",
 			Text: "On Fedora CoreOS and its kin directories such as `/srv` and `/home` are links into `/var`, where mounts have to be named, and `/usr` is read-only, " +
 				"as it is on Flatcar: Ignition stops the boot where it cannot write. vmseed goes by the platform and `guest.release`; state it for a distribution without such links, such as `debian-12`."},
+		{Code: CodeGroup, Title: "group that the image is taken to have",
+			Text: "Ignition must not make a group that the image has, and the boot stops where a user's group is missing. Without a distribution vmseed takes the groups of " +
+				"Fedora CoreOS and its kin for given, such as `docker` and `wheel`. State `guest.release`, or use `--guest`: then the config makes the groups that this distribution lacks."},
 	}
 }

@@ -123,3 +123,32 @@ func TestInterpreter(t *testing.T) {
 		}
 	}
 }
+
+// TestGroupsOfImage: the groups that the image of the named guest lacks are made. Where no distribution is named, the groups
+// that are taken for given are said.
+func TestGroupsOfImage(t *testing.T) {
+	m := placed(t, machine.Machine{
+		UserData: userData("#cloud-config\nusers:\n- name: bob\n  groups: [sudo, docker]\n"),
+	})
+	for _, x := range []struct {
+		guest, said, made string
+	}{
+		{"", `file:3:3: note[VS4152]: the group "docker"`, ""},
+		{"debian-12", "", `"groups":[{"name":"docker"}]`},
+		{"fcos", "", ""},
+	} {
+		text, l := Compose(m, datasource.Options{Guest: x.guest})
+		said := ""
+		for _, d := range l {
+			if line := d.Error(); strings.Contains(line, "VS4152") {
+				said += line
+			}
+		}
+		if !strings.HasPrefix(said, x.said) || (said == "") != (x.said == "") {
+			t.Errorf("%q: said %q, want %q", x.guest, said, x.said)
+		}
+		if made := strings.Contains(text.Reveal(), `"groups":[{`); made != (x.made != "") || !strings.Contains(text.Reveal(), x.made) {
+			t.Errorf("%q: %s", x.guest, text.Reveal())
+		}
+	}
+}
