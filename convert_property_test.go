@@ -27,8 +27,13 @@ func TestConvertKeeps(t *testing.T) {
 			want: []string{"kubevirt.io/ignitiondata", key}, never: []string{"kind: Secret", "cloudInit"}, said: []string{"ExperimentalIgnitionSupport"}},
 		"an image of OpenStack": {spec: `{dataSource: ignition, guest: {ignitionPlatform: openstack}, ignition: [{data: '{"ignition": {"version": "3.0.0"}}'}]}`,
 			want: []string{"cloudInitConfigDrive"}, never: []string{"ignitiondata"}},
-		"users":     {spec: `{users: [{name: ada}]}`, want: []string{"name: ada"}},
-		"no memory": {spec: `{disks: [{name: data, source: {blank: true}, size: 1Gi}]}`, said: []string{"hardware.memory", "disks[0].ephemeral"}},
+		"meta-data of ignition": {spec: `{dataSource: ignition, metaData: [{data: "color: red"}]}`, want: []string{"ignitiondata"}, never: []string{"cloudInit"},
+			said: []string{"metaData: a guest with an Ignition config", "disks: KubeVirt starts nothing"}},
+		"users": {spec: `{users: [{name: ada}]}`, want: []string{"name: ada"}, never: []string{"userData: |"}},
+		"a new file system": {spec: `{disks: [{name: data, source: {blank: true, filesystem: ext4}, size: 1Gi}], mounts: [{disk: data, partition: 1, path: /data}], userData: {mountScripts: true}}`,
+			want: []string{"mkfs.ext4", "/dev/disk/by-id/virtio-data.1", "sfdisk"}, never: []string{"mount-volumes.sh", "pci/devices"}, said: []string{"mount-volumes.sh", "the guest itself makes"}},
+		"a new file system of ignition": {spec: `{dataSource: ignition, disks: [{name: data, source: {blank: true, filesystem: xfs}, size: 1Gi}]}`, want: []string{"filesystems", "xfs"}},
+		"no memory":                     {spec: `{disks: [{name: data, source: {blank: true}, size: 1Gi}]}`, said: []string{"hardware.memory", "disks[0].ephemeral"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			doc := "apiVersion: vmseed.dev/v1alpha1\nkind: Machine\nmetadata: {name: vm}\nspec: " + x.spec + "\n"

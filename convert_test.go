@@ -18,6 +18,7 @@ import (
 	"github.com/vmseed/vmseed/frontend"
 	frontends "github.com/vmseed/vmseed/frontend/all"
 	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/secret"
 	"github.com/vmseed/vmseed/seed"
 )
 
@@ -245,6 +246,21 @@ func reread(t *testing.T, e *vmseed.Engine, form string, x example, text []byte)
 		t.Fatal(l.Err())
 	}
 	return &s
+}
+
+// TestConvertOfTheGuestAgent converts what no form of a guest can say, beside the hardware, which none is asked to.
+func TestConvertOfTheGuestAgent(t *testing.T) {
+	m := machine.Machine{Name: "vm", AgentUsers: []machine.AgentUser{{Name: "ada", Password: secret.New("canary")}}, Hardware: machine.Hardware{Memory: 1 << 30, CPUs: 2}}
+	for _, form := range []string{"cloud-init", "butane"} {
+		_, l := converter().Convert(m, form, vmseed.RenderOptions{})
+		said := ""
+		for _, d := range l {
+			said += d.Error() + "\n"
+		}
+		if !strings.Contains(said, "agentUsers[0].password") || strings.Count(said, "hardware") != 1 || strings.Contains(said, "canary") || l.HasErrors() {
+			t.Errorf("%s says:\n%s", form, said)
+		}
+	}
 }
 
 func TestConvertToAnUnknownForm(t *testing.T) {

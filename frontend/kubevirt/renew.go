@@ -2,12 +2,14 @@ package kubevirt
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/cloudconfig"
+	"github.com/vmseed/vmseed/format/ignconfig"
 	"github.com/vmseed/vmseed/format/tree"
 	"github.com/vmseed/vmseed/internal/bounded"
 )
@@ -20,15 +22,21 @@ func (w *writer) renew(doc tree.Value) ([]byte, diag.List) {
 		return nil, w.list
 	}
 	set(root, "apiVersion", group+"v1")
+	before, err := cloudconfig.EncodeNode(root)
+	if err != nil {
+		w.list.Errorf(CodeWrite, w.m.Places.Find(""), "", "the machine cannot be written: %v", err)
+		return nil, w.list
+	}
 	kind := vmKinds[0]
 	if !doc.At("spec", "template").Exists() {
 		kind = instanceKinds[0]
 	}
 	set(root, "kind", kind)
-	spec := member(root, "spec")
+	spec, metadata := member(root, "spec"), member(root, "metadata")
 	if template := member(spec, "template"); template != nil {
-		spec = member(template, "spec")
+		spec, metadata = member(template, "spec"), member(template, "metadata")
 	}
+	w.translate(member(member(metadata, "annotations"), ignitionAnnotation))
 	if strategy := member(member(root, "spec"), "running"); strategy != nil && member(member(root, "spec"), "runStrategy") == nil {
 		renamed(member(root, "spec"), "running", "runStrategy")
 		strategy.Tag, strategy.Style = "!!str", 0
@@ -54,7 +62,54 @@ func (w *writer) renew(doc tree.Value) ([]byte, diag.List) {
 		w.list.Errorf(CodeWrite, w.m.Places.Find(""), "", "the machine cannot be written: %v", err)
 		return nil, w.list
 	}
+	if slices.Equal(text, before) {
+		if kept, ok := w.sameBytes(doc); ok {
+			return kept, w.list
+		}
+	}
 	return []byte(strings.TrimPrefix(string(text), "---\n")), w.list
+}
+
+// sameBytes is the file of a definition in which nothing but the version is another, if it holds that definition alone.
+func (w *writer) sameBytes(doc tree.Value) ([]byte, bool) {
+	text := w.m.Document.Text.Reveal()
+	docs, l := tree.Parse("", []byte(text), bounded.Limits{})
+	version := doc.Get("apiVersion").Node()
+	if l.HasErrors() || len(docs) != 1 || peek(docs[0].Get("kind")) != peek(doc.Get("kind")) || version == nil || version.Line < 1 || version.Column < 1 {
+		return nil, false
+	}
+	lines := strings.SplitAfter(text, "\n")
+	if version.Line > len(lines) || version.Column > len(lines[version.Line-1]) {
+		return nil, false
+	}
+	head, rest := lines[version.Line-1][:version.Column-1], lines[version.Line-1][version.Column-1:]
+	if quote := rest[:1]; quote == `"` || quote == "'" {
+		head, rest = head+quote, rest[1:]
+	}
+	tail, ok := strings.CutPrefix(rest, version.Value)
+	if !ok {
+		return nil, false
+	}
+	lines[version.Line-1] = head + group + "v1" + tail
+	out := strings.TrimPrefix(strings.Join(lines, ""), "---\n")
+	if !strings.HasSuffix(out, "\n") {
+		out += "\n"
+	}
+	again, l := tree.Parse("", []byte(out), bounded.Limits{})
+	return []byte(out), !l.HasErrors() && len(again) == 1 && peek(again[0].Get("apiVersion")) == group+"v1"
+}
+
+// translate writes a Butane document in an annotation as the Ignition config that the guest understands.
+func (w *writer) translate(annotation *yaml.Node) {
+	if annotation == nil || !ignconfig.IsButane([]byte(annotation.Value)) {
+		return
+	}
+	config, l := ignconfig.Read(diag.Origin{Whole: w.m.Places.Find("ignition[0]")}, []byte(annotation.Value))
+	w.list = append(w.list, l...)
+	if !l.HasErrors() {
+		annotation.Tag, annotation.Style, annotation.Value = "!!str", 0, string(config.Text())
+		w.list.Notef(CodeWrite, w.m.Places.Find("ignition[0]"), "", "the annotation holds Butane, which no guest reads; it is written as the Ignition config that it stands for")
+	}
 }
 
 // plainCopy returns a copy of a node in which aliases and merge keys are written out, so that every member stands where

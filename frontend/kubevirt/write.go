@@ -160,6 +160,10 @@ func (w *writer) virtualMachine() mapping {
 		}
 		annotations[ignitionAnnotation] = m.Ignition[n-1].Data.Reveal()
 		w.warn("ignition", "see that the cluster has it", "KubeVirt refuses a machine with an Ignition config unless its feature gate %s is open", ignitionGate)
+		if m.Ignition[n-1].Origin.IsZero() {
+			w.list.Notef(CodeWrite, m.Places.Find("ignition"), "keep secrets out of the config, for example by ignition.config.merge",
+				"the config stands in the definition in clear text, with whatever secrets the machine has")
+		}
 		if m.Guest.IgnitionPlatform == "flatcar" {
 			w.warn("guest.ignitionPlatform", "convert with --ignition-platform kubevirt for an image of that platform",
 				"KubeVirt hands the config to the firmware as opt/com.coreos/config, where no image of the platform flatcar looks for it")

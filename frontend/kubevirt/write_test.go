@@ -149,6 +149,23 @@ func TestRenewFinds(t *testing.T) {
 	}
 }
 
+// TestRenewKeepsBytes renews definitions in which nothing but the version is old: every other byte stays.
+func TestRenewKeepsBytes(t *testing.T) {
+	for _, text := range []string{
+		"# mine\r\napiVersion:   \"kubevirt.io/v1alpha3\"   # old\r\nkind: VirtualMachineInstance\r\nmetadata:\r\n    name:   vm\r\nspec: {domain: {memory: {guest: 1Gi}, devices: {}}}\r\n",
+		"kind: VirtualMachineInstance\nmetadata: &meta {name: vm}\nspec:\n  domain:\n    memory: {guest: 1Gi}\n    devices:\n      disks:\n      - {name: a,   disk: {}}\n  volumes:\n  - name: a\n    containerDisk: {image: i}   # aligned\napiVersion: kubevirt.io/v1alpha3\n",
+		`{"apiVersion":"kubevirt.io/v1alpha3","kind":"VirtualMachineInstance","metadata":{"name":"vm"},"spec":{"domain":{"memory":{"guest":"1Gi"},"devices":{}}}}` + "\n",
+	} {
+		got, l := Frontend{}.Write(load(t, text)[0])
+		if l.HasErrors() {
+			t.Fatal(l.Err())
+		}
+		if diff := cmp.Diff(strings.Replace(text, "v1alpha3", "v1", 1), string(got)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 // TestWriteForeign writes what only KubeVirt's limits make special.
 func TestWriteForeign(t *testing.T) {
 	long := "#cloud-config\n# " + strings.Repeat("x", defaultLimit) + "\n"
