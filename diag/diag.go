@@ -86,10 +86,11 @@ func (d Diagnostic) Error() string {
 		b.WriteString(d.Field)
 		b.WriteString(": ")
 	}
-	b.WriteString(d.Summary)
-	if d.Remedy != "" {
-		b.WriteString("; ")
-		b.WriteString(d.Remedy)
+	if d.Remedy == "" {
+		b.WriteString(d.Summary)
+	} else {
+		// The words of other programs may end in a full stop.
+		b.WriteString(strings.TrimSuffix(d.Summary, ".") + "; " + d.Remedy)
 	}
 	return oneLine(b.String())
 }

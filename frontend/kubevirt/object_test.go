@@ -30,7 +30,7 @@ func TestBadObjects(t *testing.T) {
 		{"§kind: VirtualMachineInstance\nmetadata: {name: a}" + spec, kubevirt.CodeNotVM, `add "apiVersion: kubevirt.io/v1"`, 0},
 		{"apiVersion: §v1\nkind: VirtualMachineInstance\nmetadata: {name: a}" + spec, kubevirt.CodeNotVM, "kubevirt.io", 0},
 		{"apiVersion: §kubevirt.io/v2\nkind: VirtualMachineInstance\nmetadata: {name: a}" + spec, kubevirt.CodeVersion, `no API version "v2"`, 0},
-		{"§apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {name: a}\n", kubevirt.CodeNotVM, "missing virtual machine template.", 0},
+		{"§apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {name: a}\n", kubevirt.CodeNotVM, "missing virtual machine template;", 0},
 		{"§apiVersion: kubevirt.io/v1\nkind: VirtualMachineInstance\nmetadata: {name: a}\n", kubevirt.CodeNotVM, "has no spec", 1},
 		{"apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {name: a}\nspec: {running: true, template: §{metadata: {}}}\n", kubevirt.CodeNotVM, "has no spec", 1},
 		{"apiVersion: kubevirt.io/v1\nkind: VirtualMachineInstance\nmetadata: {name: a}\nspec: §{}\n", kubevirt.CodeNotVM, "no domain", 1},
