@@ -8,6 +8,7 @@ package configdrive
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/vmseed/vmseed/datasource"
 	"github.com/vmseed/vmseed/datasource/internal/metadata"
@@ -183,6 +184,10 @@ func networkData(m machine.Machine) (secret.Text, diag.List) {
 			return doc.Data, doc.Origin.Carry(netconfig.Lint("", text, netconfig.Release{}))
 		}
 		out, l := netconfig.ConvertForOpenStack("", text)
+		if m.Compat == "kubevirt" && m.DataSource == "configdrive" {
+			// KubeVirt would not convert it, which whoever read the definition has said.
+			l = slices.DeleteFunc(l, func(d diag.Diagnostic) bool { return d.Code == netconfig.CodeConvert && d.Severity == diag.Note })
+		}
 		return secret.FromBytes(out), doc.Origin.Carry(l)
 	}
 	c, ok, l := network.Config(m)

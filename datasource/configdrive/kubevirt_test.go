@@ -1,9 +1,12 @@
 package configdrive
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/vmseed/vmseed/datasource"
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/netconfig"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
 )
@@ -39,6 +42,19 @@ func TestKubeVirtMembers(t *testing.T) {
 		got, _ := s.Volumes[0].File(base + "meta_data.json")
 		if l.HasErrors() || got.Reveal() != tt.theirs+tt.ours {
 			t.Errorf("%s: %v\n%s, want\n%s", tt.name, l, got.Reveal(), tt.theirs+tt.ours)
+		}
+	}
+}
+
+// TestKubeVirtNetworkForm converts a network document in silence only where the reader of the definition has warned of it.
+func TestKubeVirtNetworkForm(t *testing.T) {
+	for compat, want := range map[string]bool{"kubevirt": false, "": true} {
+		m := machine.Machine{Name: "myvm", Compat: compat, DataSource: "configdrive", Network: machine.Network{
+			Document: machine.Layer{Data: secret.New("version: 2\nethernets: {eth0: {dhcp4: true}}\n")}}}
+		_, l := networkData(m)
+		said := slices.ContainsFunc(l, func(d diag.Diagnostic) bool { return d.Code == netconfig.CodeConvert })
+		if said != want || l.HasErrors() {
+			t.Errorf("compat %q: %v", compat, []diag.Diagnostic(l))
 		}
 	}
 }

@@ -209,3 +209,26 @@ func TestSizes(t *testing.T) {
 		}
 	}
 }
+
+// TestOneCause has mistakes that could be told twice: the one error stands where the mistake is.
+func TestOneCause(t *testing.T) {
+	for _, c := range []struct{ spec, want string }{
+		{withNetworks("{name: n, pods: {}}", "{name: n, masquerade: {}}"), `spec.networks[0].pods: there is no field "pods" here; did you mean "pod"?`},
+		{withDomain("memory: {guest: 1Gi}") + "  accessCredentials:\n  - sshPublicKey: {source: {secret: {name: s}}, propagationMethod: {noCloud: {}}}\n" +
+			"  volumes: [{name: seed, cloudInitNoCloud: {userData: x}}]\n", "there is no field \"name\" here; the fields are secretName"},
+		{"  volumes: [{name: a, emptyDisc: {capacity: 1Gi}}]\n  domain: {memory: {guest: 1Gi}, devices: {disks: [{name: a, disk: {}}]}}\n",
+			`there is no kind of volume "emptyDisc"; did you mean "emptyDisk"?`},
+		{withDevices("disks: [{name: a, disk: {}}, {name: other, disk: {}}]"), "spec.domain.devices.disks[1].Name 'other' not found; the volumes are a, b"},
+	} {
+		_, l := load(frontend.Options{}, instance(c.spec))
+		var said []string
+		for _, d := range l {
+			if d.Severity == diag.Error {
+				said = append(said, d.Error())
+			}
+		}
+		if len(said) != 1 || !strings.HasSuffix(said[0], c.want) {
+			t.Errorf("want one error that ends in %q, got %q", c.want, said)
+		}
+	}
+}

@@ -103,8 +103,12 @@ func (r *reader) credentialSecret(v tree.Value) (kubeobject.Object, bool) {
 	if !v.Want(&r.list, tree.Map) {
 		return kubeobject.Object{}, false
 	}
+	before := len(r.list)
 	v.Only(&r.list, "secretName")
 	name := v.Get("secretName")
+	if !name.Exists() && len(r.list) > before {
+		return kubeobject.Object{}, false // the field that is not known was meant to be it
+	}
 	return r.resolve(name, kubeobject.Secret, name.Str(&r.list), false)
 }
 

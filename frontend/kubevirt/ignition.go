@@ -106,7 +106,11 @@ func (g *gates) configuration(v tree.Value, l *diag.List) {
 		var out []string
 		for _, item := range list.Items() {
 			name := item.Str(l)
-			if name != ignitionGate {
+			switch _, meant := meantGate([]string{name}); {
+			case name == ignitionGate:
+			case meant:
+				item.Warnf(l, CodeGate, "did you mean "+ignitionGate+"?", "KubeVirt has no feature gate %s", name)
+			default:
 				kubedoc.Note(l, item, CodeNoGuest, "the feature gate %s changes nothing here", name)
 			}
 			out = append(out, name)
@@ -123,6 +127,37 @@ func (g *gates) configuration(v tree.Value, l *diag.List) {
 // on reports whether a gate is open: by the user's own word, else by the ConfigMap kubevirt-config, else by the KubeVirt
 // object. A ConfigMap takes the place of the object altogether, as in KubeVirt 0.36, the last that read both.
 func (g *gates) on(gate string, l *diag.List) (bool, reason) {
+	open, why := g.open(gate, l)
+	if open {
+		return true, reason{}
+	}
+	named := slices.Concat(g.flags, g.enabled)
+	if o, ok := g.configMap(); ok {
+		item, _ := o.Item("feature-gates")
+		named = append(named, strings.Split(item.Value.Reveal(), ",")...)
+	}
+	if name, ok := meantGate(named); ok {
+		why.remedy = fmt.Sprintf("write %s where %q stands, or %s", gate, name, gateRemedy)
+	}
+	return false, why
+}
+
+// meantGate finds a name that was probably meant to be that of the gate for Ignition.
+func meantGate(names []string) (string, bool) {
+	for _, name := range names {
+		name = strings.TrimSpace(name)
+		if name == ignitionGate {
+			continue
+		}
+		if _, ok := tree.Closest(name, []string{ignitionGate}); ok || strings.Contains(strings.ToLower(name), "ignition") {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// open is on without a guess at what was meant.
+func (g *gates) open(gate string, l *diag.List) (bool, reason) {
 	if slices.Contains(g.flags, gate) {
 		return true, reason{}
 	}

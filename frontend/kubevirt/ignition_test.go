@@ -83,6 +83,23 @@ func TestGate(t *testing.T) {
 	}
 }
 
+// TestGateMeant has the gate misspelt in each of its places: the remedy names what stands there.
+func TestGateMeant(t *testing.T) {
+	for wrong, c := range map[string]struct {
+		flags []string
+		files []frontendtest.File
+	}{
+		"ExperimentalIgnitionSuport": {flags: []string{"ExperimentalIgnitionSuport"}},
+		"IgnitionSupport":            {files: []frontendtest.File{resource("featureGates: [IgnitionSupport]")}},
+		"ExperimentalIgnition":       {files: []frontendtest.File{configMap("kubevirt", "feature-gates: \"A, ExperimentalIgnition\"")}},
+	} {
+		_, l := load(frontend.Options{FeatureGates: c.flags}, append(c.files, ignited(""))...)
+		if got := dump(nil, l); !strings.Contains(got, "write "+gate+" where \""+wrong+"\" stands") {
+			t.Errorf("%s: %s", wrong, got)
+		}
+	}
+}
+
 // TestGateNote holds that the object which does not count is named.
 func TestGateNote(t *testing.T) {
 	_, l := load(frontend.Options{}, configMap("kubevirt", "feature-gates: "+gate), resource("featureGates: [Other]"), ignited(""))

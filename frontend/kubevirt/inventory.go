@@ -144,9 +144,8 @@ func (r *reader) instanceType(v tree.Value) {
 	if !ok {
 		if stated := r.options.Stated; !stated.Has("hardware.cpus") || !stated.Has("hardware.memory") {
 			name.Warnf(&r.list, CodeInstanceType, "add the object to the input, or run with --cpus and --memory",
-				"the instance type decides how many CPUs and how much memory the machine has, and it is not in the input")
-		}
-		if kind.Exists() {
+				"the instance type decides how many CPUs and how much memory the machine has, and %s is not in the input", ref.Kind+" "+ref.Name)
+		} else if kind.Exists() {
 			r.note(kind, CodeInstanceType, "%s is not in the input", strings.TrimSpace(ref.Kind+" "+ref.Name))
 		}
 		return

@@ -60,7 +60,9 @@ func (r *reader) networks() []*network {
 		if !v.Want(&r.list, tree.Map) {
 			continue
 		}
+		before := len(r.list)
 		r.sort(v, networkFields)
+		misspelt := len(r.list) > before
 		n := &network{value: v, path: r.in("networks[%d]", i), name: v.Get("name").Str(&r.list)}
 		if slices.ContainsFunc(out, func(o *network) bool { return o.name == n.name }) {
 			r.refuse(v.Get("name"), CodeNetwork, "", "Network with name %q already exists, every network must have a unique name", n.name)
@@ -77,11 +79,12 @@ func (r *reader) networks() []*network {
 				n.definition = r.networkSource(kind, src)
 			}
 		}
-		switch kinds {
-		case 0:
+		switch {
+		case kinds == 0 && misspelt:
+			// The field that is not known was meant to be the type.
+		case kinds == 0:
 			r.refuse(v, CodeNetwork, "write \"pod: {}\"", "should have a network type")
-		case 1:
-		default:
+		case kinds > 1:
 			r.refuse(v, CodeNetwork, "", "should have only one network type")
 		}
 		if v.Get("pod").Kind() == tree.Map {

@@ -168,11 +168,11 @@ func (r *reader) metadata() {
 			note.Warnf(&r.list, CodeIgnition, "move it to spec.template.metadata.annotations",
 				"KubeVirt does not look for Ignition configs here: annotations of the VirtualMachine do not reach its instance")
 		}
-		r.sort(own, kubedoc.Meta(fields...))
+		r.sortMeta(own, kubedoc.Meta(fields...))
 		r.meta.Want(&r.list, tree.Map)
-		r.sort(r.meta, kubedoc.Meta("labels", "annotations"))
+		r.sortMeta(r.meta, kubedoc.Meta("labels", "annotations"))
 	} else {
-		r.sort(own, kubedoc.Meta(append(fields, "labels", "annotations")...))
+		r.sortMeta(own, kubedoc.Meta(append(fields, "labels", "annotations")...))
 	}
 	r.names(own)
 	uid := own.Get("uid")

@@ -1,6 +1,10 @@
 package kubevirt
 
 import (
+	"fmt"
+	"strings"
+
+	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/tree"
 	"github.com/vmseed/vmseed/frontend/internal/kubedoc"
 )
@@ -84,6 +88,22 @@ var (
 // sort sorts out the fields of a mapping.
 func (r *reader) sort(v tree.Value, t kubedoc.Table) {
 	t.Sort(&r.list, v, func(c kubedoc.Class, e tree.Entry) { r.unused(c, e) })
+}
+
+// sortMeta is sort for metadata, of which a cluster's own copy has many fields that concern it: one note names them all.
+func (r *reader) sortMeta(v tree.Value, t kubedoc.Table) {
+	var found []tree.Entry
+	var names []string
+	t.Sort(&r.list, v, func(_ kubedoc.Class, e tree.Entry) { found, names = append(found, e), append(names, e.Key) })
+	switch last := len(found) - 1; {
+	case last == 0:
+		r.unused(cluster, found[0])
+	case last > 0:
+		place := found[0].Span()
+		place.End = found[last].Span().End
+		r.list.Add(diag.Diagnostic{Code: CodeNoGuest, Severity: diag.Note, Range: place, Field: v.Path(),
+			Summary: fmt.Sprintf("the fields %s and %s concern the cluster, not the guest", strings.Join(names[:last], ", "), names[last])})
+	}
 }
 
 // unused reports a field that no code reads.

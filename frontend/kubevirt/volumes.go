@@ -200,6 +200,7 @@ func (r *reader) noSuchVolume(d disk) {
 	for _, v := range r.volumes {
 		names = append(names, v.name)
 	}
+	names = append(names, r.unread...)
 	name := d.value.Get("name")
 	if d.volume != d.name {
 		name = d.value.Get("volumeName")
