@@ -178,7 +178,7 @@ func moved(m *machine.Machine, form string, ds datasource.DataSource, carries ma
 	if m.UserData.MountScripts {
 		m.UserData.MountScripts = false
 		if len(m.Mounts) > 0 {
-			l.Warnf(CodeNotWritten, m.Places.Find("mounts"), "call mount -a where the user-data calls it",
+			l.Warnf(CodeNotWritten, m.Places.Find("mounts[0]"), "call mount -a where the user-data calls it",
 				"/etc/cloud/mount-volumes.sh names PCI addresses, which the form %s does not keep, so it is left out; the mounts stand in the user-data", form)
 		}
 	}
@@ -257,8 +257,12 @@ func contents(s seed.Seed) []secret.Text {
 func notWritten(m machine.Machine, form string, carries machine.FieldSet) diag.List {
 	var l diag.List
 	for _, u := range machine.Lost(m, carries, machine.ControlFields()) {
+		remedy := ""
+		if u.Field == "disks.source.filesystem" {
+			remedy = "the disk is blank, so partition it and make the file system in the guest before it is mounted"
+		}
 		l.Add(diag.Diagnostic{Code: CodeNotWritten, Severity: diag.Warning, Range: m.Places.Find(u.Path), Field: u.Path,
-			Summary: fmt.Sprintf("the form %s cannot say this", form)})
+			Summary: fmt.Sprintf("the form %s cannot say this", form), Remedy: remedy})
 	}
 	return l
 }
