@@ -161,6 +161,7 @@ func (e *Engine) flatten(m machine.Machine, form string, carries machine.FieldSe
 func moved(m *machine.Machine, form string, ds datasource.DataSource, carries machine.FieldSet) (l diag.List) {
 	storage := ds.Expresses().Has("storage.disks") && ds.Expresses().Has("storage.filesystems") && m.Guest.OS != "windows"
 	m.Disks, m.Storage.Disks, m.Storage.Filesystems = slices.Clone(m.Disks), slices.Clone(m.Storage.Disks), slices.Clone(m.Storage.Filesystems)
+	root := max(slices.IndexFunc(m.Disks, func(d machine.Disk) bool { return d.Root }), 0)
 	for i, d := range m.Disks {
 		kind := d.Source.Filesystem
 		if !d.Source.Blank || kind == "" || carries.Has("disks.source.filesystem") || !storage ||
@@ -168,6 +169,8 @@ func moved(m *machine.Machine, form string, ds datasource.DataSource, carries ma
 			continue
 		}
 		m.Disks[i].Source.Filesystem = ""
+		// A guest that keeps its system would not make a file system that is gone again.
+		m.Disks[i].Ephemeral = d.Ephemeral && m.Disks[root].Ephemeral
 		m.Storage.Disks = append(m.Storage.Disks, machine.DiskLayout{Disk: d.Name, Partitions: []machine.Partition{{Number: 1}}})
 		m.Storage.Filesystems = append(m.Storage.Filesystems, machine.Filesystem{Disk: d.Name, Partition: 1, Type: kind})
 		l.Notef(CodeFlattened, m.Places.Find(fmt.Sprintf("disks[%d].source", i)), "", "the guest itself makes the partition and the %s on the disk %q at its first boot", kind, d.Name)

@@ -32,8 +32,12 @@ func TestConvertKeeps(t *testing.T) {
 		"users": {spec: `{users: [{name: ada}]}`, want: []string{"name: ada"}, never: []string{"userData: |"}},
 		"a new file system": {spec: `{disks: [{name: data, source: {blank: true, filesystem: ext4}, size: 1Gi}], mounts: [{disk: data, partition: 1, path: /data}], userData: {mountScripts: true}}`,
 			want: []string{"mkfs.ext4", "/dev/disk/by-id/virtio-data.1", "sfdisk"}, never: []string{"mount-volumes.sh", "pci/devices"}, said: []string{"mount-volumes.sh", "the guest itself makes"}},
+		"a new file system beside a claim": {spec: `{disks: [{name: root, root: true, source: {claim: root}}, {name: data, ephemeral: true, source: {blank: true, filesystem: ext4}, size: 1Gi}]}`,
+			want: []string{"mkfs.ext4", "blank: {}"}, never: []string{"emptyDisk"}},
+		"a scratch disk": {spec: `{disks: [{name: root, root: true, ephemeral: true, source: {image: debian}}, {name: data, ephemeral: true, source: {blank: true, filesystem: ext4}, size: 1Gi}]}`,
+			want: []string{"mkfs.ext4", "emptyDisk"}, never: []string{"blank: {}"}},
 		"a new file system of ignition": {spec: `{dataSource: ignition, disks: [{name: data, source: {blank: true, filesystem: xfs}, size: 1Gi}]}`, want: []string{"filesystems", "xfs"}},
-		"no memory":                     {spec: `{disks: [{name: data, source: {blank: true}, size: 1Gi}]}`, said: []string{"hardware.memory", "disks[0].ephemeral"}},
+		"no memory":                     {spec: `{disks: [{name: data, source: {blank: true}, size: 1Gi}]}`, want: []string{"blank: {}"}, said: []string{"hardware.memory", "disks[0].source: the disk \"data\" is a DataVolume"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			doc := "apiVersion: vmseed.dev/v1alpha1\nkind: Machine\nmetadata: {name: vm}\nspec: " + x.spec + "\n"

@@ -36,7 +36,7 @@ func (w *writer) renew(doc tree.Value) ([]byte, diag.List) {
 	if template := member(spec, "template"); template != nil {
 		spec, metadata = member(template, "spec"), member(template, "metadata")
 	}
-	w.translate(member(member(metadata, "annotations"), ignitionAnnotation))
+	w.translate(member(member(metadata, "annotations"), ignitionAnnotation), "ignition[0]")
 	if strategy := member(member(root, "spec"), "running"); strategy != nil && member(member(root, "spec"), "runStrategy") == nil {
 		renamed(member(root, "spec"), "running", "runStrategy")
 		strategy.Tag, strategy.Style = "!!str", 0
@@ -56,6 +56,9 @@ func (w *writer) renew(doc tree.Value) ([]byte, diag.List) {
 	}
 	for _, v := range items(member(spec, "volumes")) {
 		renamed(v, "registryDisk", "containerDisk")
+		for _, kind := range []string{noCloud, configDrive} {
+			w.translate(member(member(v, kind), userData.plain), "userData.layers[0]")
+		}
 	}
 	text, err := cloudconfig.EncodeNode(root)
 	if err != nil {
@@ -99,16 +102,16 @@ func (w *writer) sameBytes(doc tree.Value) ([]byte, bool) {
 	return []byte(out), !l.HasErrors() && len(again) == 1 && peek(again[0].Get("apiVersion")) == group+"v1"
 }
 
-// translate writes a Butane document in an annotation as the Ignition config that the guest understands.
-func (w *writer) translate(annotation *yaml.Node) {
-	if annotation == nil || !ignconfig.IsButane([]byte(annotation.Value)) {
+// translate writes a Butane document as the Ignition config that the guest understands.
+func (w *writer) translate(text *yaml.Node, at string) {
+	if text == nil || !ignconfig.IsButane([]byte(text.Value)) {
 		return
 	}
-	config, l := ignconfig.Read(diag.Origin{Whole: w.m.Places.Find("ignition[0]")}, []byte(annotation.Value))
+	config, l := ignconfig.Read(diag.Origin{Whole: w.m.Places.Find(at)}, []byte(text.Value))
 	w.list = append(w.list, l...)
 	if !l.HasErrors() {
-		annotation.Tag, annotation.Style, annotation.Value = "!!str", 0, string(config.Text())
-		w.list.Notef(CodeWrite, w.m.Places.Find("ignition[0]"), "", "the annotation holds Butane, which no guest reads; it is written as the Ignition config that it stands for")
+		text.Tag, text.Style, text.Value = "!!str", 0, string(config.Text())
+		w.list.Notef(CodeWrite, w.m.Places.Find(at), "", "this is Butane, which no guest reads; it is written as the Ignition config that it stands for")
 	}
 }
 

@@ -60,16 +60,16 @@ func TestRemoteImages(t *testing.T) {
 	}
 }
 
-// TestButaneInAnAnnotation renews a definition with Butane where KubeVirt hands on Ignition configs.
-func TestButaneInAnAnnotation(t *testing.T) {
+// TestButane renews a definition with Butane where KubeVirt hands on Ignition configs.
+func TestButane(t *testing.T) {
 	m := machine.Machine{Name: "vm", Document: machine.Document{Form: "kubevirt", Text: secret.New("apiVersion: kubevirt.io/v1\nkind: VirtualMachineInstance\nmetadata:\n" +
 		"  name: vm # mine\n  annotations:\n    kubevirt.io/ignitiondata: |\n      variant: fcos\n      version: 1.5.0\n" +
-		"      storage: {files: [{path: /etc/x, contents: {inline: canary}}]}\nspec: {domain: {devices: {}}}\n")}}
+		"      storage: {files: [{path: /etc/x, contents: {inline: canary}}]}\nspec:\n  domain: {devices: {}}\n  volumes:\n  - name: seed\n    cloudInitConfigDrive:\n      userData: |\n        variant: flatcar\n        version: 1.1.0\n")}}
 	text, said, l := written(m)
 	if l.HasErrors() || strings.Contains(said, "canary") || !strings.Contains(said, "Butane") {
 		t.Fatalf("it says:\n%s", said)
 	}
-	if strings.Contains(text, "variant") || !strings.Contains(text, `\"version\":\"3.4.0\"`) || !strings.Contains(text, "# mine") {
+	if strings.Contains(text, "variant") || !strings.Contains(text, `\"version\":\"3.4.0\"`) || !strings.Contains(text, "# mine") || strings.Count(text, "version") != 2 {
 		t.Errorf("it is written as\n%s", text)
 	}
 }

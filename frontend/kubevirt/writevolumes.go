@@ -103,11 +103,10 @@ func (w *writer) contents(at, name string, d machine.Disk) cloudconfig.Entry {
 		return entry("ephemeral", mapping{entry("persistentVolumeClaim", claim)})
 	case s.Claim != "":
 		return entry("persistentVolumeClaim", claim)
-	case s.Blank && slices.ContainsFunc(w.m.Disks, func(x machine.Disk) bool { return remote(x.Source.Image) }):
-		// A guest that keeps its system would not make the file systems of the disk again.
+	case s.Blank && !own && (!d.Ephemeral || slices.ContainsFunc(w.m.Disks, func(x machine.Disk) bool { return remote(x.Source.Image) })):
+		// Beside a remote image it is kept as well: a guest that keeps its system would not make its file systems again.
 		return w.dataVolume(at, name, d, mapping{entry("blank", mapping{})})
 	case s.Blank:
-		w.ephemeral(at, d, "a claim")
 		capacity := d.Size
 		if capacity <= 0 {
 			w.warn(at+".size", "state the size", "an empty disk of KubeVirt needs its size; 1Gi is written")
@@ -133,6 +132,9 @@ func (w *writer) dataVolume(at, name string, d machine.Disk, source mapping) clo
 	capacity := d.Size
 	if capacity <= 0 {
 		capacity = imageSize
+		if d.Source.Blank {
+			capacity = 1 << 30
+		}
 		w.warn(at+".size", "state the size", "a DataVolume needs its size; %s is written for the disk %q", size(capacity), d.Name)
 	}
 	w.warn(at+".source", "see that the cluster has CDI", "the disk %q is a DataVolume, which the Containerized Data Importer fills", d.Name)
