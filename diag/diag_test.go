@@ -237,7 +237,8 @@ note[VS0009]: nowhere
 // TestSARIF reads the members that viewers need, as the SARIF 2.1.0 specification names them.
 func TestSARIF(t *testing.T) {
 	var b strings.Builder
-	if err := diag.Write(&b, diag.SARIF, sample()); err != nil {
+	known := diag.Explanation{Code: 1042, Title: "name given twice", Text: "Give `name` once."}
+	if err := diag.Write(&b, diag.SARIF, sample(), diag.Explanation{Code: 1, Title: "another"}, known); err != nil {
 		t.Fatal(err)
 	}
 	type location struct {
@@ -251,9 +252,19 @@ func TestSARIF(t *testing.T) {
 		Version string
 		Runs    []struct {
 			ColumnKind string
-			Tool       struct{ Driver struct{ Name string } }
-			Results    []struct {
+			Tool       struct {
+				Driver struct {
+					Name  string
+					Rules []struct {
+						ID               string
+						ShortDescription struct{ Text string }
+						Help             struct{ Text, Markdown string }
+					}
+				}
+			}
+			Results []struct {
 				RuleID, Level               string
+				RuleIndex                   int
 				Message                     struct{ Text string }
 				Locations, RelatedLocations []location
 			}
@@ -265,6 +276,15 @@ func TestSARIF(t *testing.T) {
 	run := got.Runs[0]
 	if got.Version != "2.1.0" || run.Tool.Driver.Name != "vmseed" || run.ColumnKind != "unicodeCodePoints" || len(run.Results) != 3 {
 		t.Fatalf("got %s", b.String())
+	}
+	for _, x := range run.Results {
+		if rules := run.Tool.Driver.Rules; rules[x.RuleIndex].ID != x.RuleID || strings.Contains(x.Message.Text, "VS") {
+			t.Errorf("result %+v of rules %+v", x, rules)
+		}
+		if rule := run.Tool.Driver.Rules[x.RuleIndex]; (rule.ShortDescription.Text == known.Title) != (x.RuleID == "VS1042") ||
+			x.RuleID == "VS1042" && (rule.Help.Text != known.Text || rule.Help.Markdown != known.Text) {
+			t.Errorf("rule %+v", rule)
+		}
 	}
 	r := run.Results[0]
 	if r.RuleID != "VS1042" || r.Level != "error" || !strings.Contains(r.Message.Text, "rename one") {

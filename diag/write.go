@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -24,9 +25,9 @@ const (
 func Formats() []Format { return []Format{Text, JSON, SARIF, GitHub} }
 
 // Write writes the list in the given format. Text writes a line for each diagnostic and one for each related place;
-// JSON writes one object with the member diagnostics; SARIF writes a log of version 2.1.0; GitHub writes workflow
-// commands that become annotations of a pull request.
-func Write(w io.Writer, f Format, l List) error {
+// JSON writes one object with the member diagnostics; SARIF writes a log of version 2.1.0, with a rule for each code that
+// it describes by the given explanations; GitHub writes workflow commands that become annotations of a pull request.
+func Write(w io.Writer, f Format, l List, known ...Explanation) error {
 	switch f {
 	case Text:
 		return writeText(w, l)
@@ -35,7 +36,7 @@ func Write(w io.Writer, f Format, l List) error {
 			Diagnostics List `json:"diagnostics"`
 		}{append(List{}, l...)})
 	case SARIF:
-		return encode(w, sarifLog(l))
+		return encode(w, sarifLog(l, known))
 	case GitHub:
 		return writeGitHub(w, l)
 	}
@@ -106,8 +107,22 @@ type sarifLocation struct {
 	Message *sarifMessage `json:"message,omitempty"`
 }
 
+// sarifRule describes a code (SARIF 2.1.0, section 3.49).
+type sarifRule struct {
+	ID    string        `json:"id"`
+	Short *sarifMessage `json:"shortDescription,omitempty"`
+	Help  *sarifHelp    `json:"help,omitempty"`
+}
+
+// sarifHelp has the text twice, because viewers that know no Markdown must find it as well.
+type sarifHelp struct {
+	Text     string `json:"text"`
+	Markdown string `json:"markdown"`
+}
+
 type sarifResult struct {
 	RuleID    string          `json:"ruleId"`
+	RuleIndex int             `json:"ruleIndex"`
 	Level     string          `json:"level"`
 	Message   sarifMessage    `json:"message"`
 	Locations []sarifLocation `json:"locations,omitempty"`
@@ -123,13 +138,35 @@ func sarifAt(r Range) sarifLocation {
 	return loc
 }
 
-// sarifLog builds the smallest log that validates against the SARIF 2.1.0 schema.
-func sarifLog(l List) any {
-	results := []sarifResult{}
+// sarifRules returns a rule for each code of the list, in their order.
+func sarifRules(l List, known []Explanation) []sarifRule {
+	rules := []sarifRule{}
+	codes := make([]Code, 0, len(l))
 	for _, d := range l {
+		codes = append(codes, d.Code)
+	}
+	slices.Sort(codes)
+	for _, c := range slices.Compact(codes) {
+		rule := sarifRule{ID: c.String()}
+		if i := slices.IndexFunc(known, func(e Explanation) bool { return e.Code == c }); i >= 0 {
+			rule.Short = &sarifMessage{known[i].Title}
+			rule.Help = &sarifHelp{known[i].Text, known[i].Text}
+		}
+		rules = append(rules, rule)
+	}
+	return rules
+}
+
+// sarifLog builds a log with what the SARIF 2.1.0 schema demands and viewers show.
+func sarifLog(l List, known []Explanation) any {
+	results, rules := []sarifResult{}, sarifRules(l, known)
+	for _, d := range l {
+		// Place, level and code have members of their own.
 		bare := d
 		bare.Range = Range{}
-		res := sarifResult{RuleID: d.Code.String(), Level: d.Severity.String(), Message: sarifMessage{bare.Error()}}
+		text := strings.TrimPrefix(bare.Error(), fmt.Sprintf("%s[%s]: ", d.Severity, d.Code))
+		res := sarifResult{RuleID: d.Code.String(), Level: d.Severity.String(), Message: sarifMessage{text},
+			RuleIndex: slices.IndexFunc(rules, func(r sarifRule) bool { return r.ID == d.Code.String() })}
 		if d.Range.File != "" {
 			res.Locations = append(res.Locations, sarifAt(d.Range))
 		}
@@ -145,7 +182,7 @@ func sarifLog(l List) any {
 		"$schema": "https://json.schemastore.org/sarif-2.1.0.json",
 		"version": "2.1.0",
 		"runs": []any{object{
-			"tool":       object{"driver": object{"name": "vmseed"}},
+			"tool":       object{"driver": object{"name": "vmseed", "rules": rules}},
 			"columnKind": "unicodeCodePoints",
 			"results":    results,
 		}},
