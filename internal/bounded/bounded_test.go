@@ -84,6 +84,8 @@ func TestJSONRefuses(t *testing.T) {
 	}{
 		{"empty", "", CodeSyntax, "f:1:1"},
 		{"trailing comma in object", "{\n  \"a\": 1,\n}", CodeSyntax, "f:3:1"},
+		{"two commas in object", "{\"a\": 1,\n , \"b\": 2}", CodeSyntax, "f:2:2"},
+		{"two commas in array", "[1,,2]", CodeSyntax, "f:1:4"},
 		{"trailing comma in array", "[1,]", CodeSyntax, "f:1:4"},
 		{"second value", `{"a":1} {"b":2}`, CodeSyntax, "f:1:9"},
 		{"duplicate key", `{"ignition":{},"ignition":{}}`, CodeDuplicateKey, "f:1:16"},

@@ -219,6 +219,9 @@ func (p *jsonParser) next(closing byte) (done bool, err *diag.Diagnostic) {
 	switch p.peek() {
 	case ',':
 		p.advance(1)
+		if p.peek() == ',' {
+			return false, p.syntax("remove one of them", "two commas stand one behind the other")
+		}
 		return false, nil
 	case closing:
 		p.advance(1)
