@@ -45,7 +45,8 @@ func Codes() []diag.Explanation {
 			Text: "The file holds the marks of a template language and is no YAML until they are replaced. Render it first, for example with `helm template`. " +
 				"A cloud-config that the guest itself shall render begins with `## template: jinja`."},
 		{Code: CodeNotWritten, Title: "the form has no words for it",
-			Text: "The machine uses a field that the form which it is converted to cannot say. The converted definition is a machine without it."},
+			Text: "The machine uses a field that the form which it is converted to cannot say. The converted definition is a machine without it. " +
+				"Convert to a form that can say it, do it in the user-data, or add it by hand where the converted definition is used."},
 		{Code: CodeFlattened, Title: "fields became user-data",
 			Text: "The form to convert to has no words for users, files, mounts and the like of its own. They stand in the converted definition as " +
 				"the user-data, vendor-data and network document that the guest of the original reads, so that its guest reads the same."},

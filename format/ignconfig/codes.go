@@ -101,7 +101,8 @@ func Codes() []diag.Explanation {
 				"contents stand inline, or the document is translated with the `butane` command first."},
 		{Code: CodeGuestVersion, Title: "config is newer than the guest's Ignition",
 			Text: "An Ignition accepts its own version of the specification and older ones, and stops the boot at a newer one with " +
-				"`unsupported config version`."},
+				"`unsupported config version`. Write the version that the message names, take an image with a newer Ignition, or leave out " +
+				"what only the newer version has. If the guest is not the one that you meant, name another with `--guest`."},
 		{Code: CodeGuestLacks, Title: "guest cannot do this",
 			Text: "The specification allows it, the guest's distribution does not: a group that its image lacks makes useradd fail, " +
 				"kernel arguments need a boot loader that Ignition can change. Either stops the boot."},

@@ -26,7 +26,8 @@ const CodeWrite diag.Code = 2465
 
 func writeCodes() []diag.Explanation {
 	return []diag.Explanation{{Code: CodeWrite, Title: "a VirtualMachine says it otherwise",
-		Text: "The machine was written as a VirtualMachine, but KubeVirt cannot say this, or decides it by itself. The message names what is different."}}
+		Text: "The machine was written as a VirtualMachine, but KubeVirt cannot say this, or decides it by itself. The message names what is different. " +
+			"If the guest needs it as it was, keep the original definition, or do it in the user-data; else nothing is to be done."}}
 }
 
 // Carries lists what a VirtualMachine has fields for. What KubeVirt decides by itself, such as PCI addresses, counts as
