@@ -90,9 +90,18 @@ func (d Diagnostic) Error() string {
 		b.WriteString(d.Summary)
 	} else {
 		// The words of other programs may end in a full stop.
-		b.WriteString(strings.TrimSuffix(d.Summary, ".") + "; " + d.Remedy)
+		b.WriteString(withoutStop(d.Summary) + "; " + d.Remedy)
 	}
 	return oneLine(b.String())
+}
+
+// withoutStop leaves out the full stop that ends a sentence, and keeps the dots of names such as "..".
+func withoutStop(s string) string {
+	rest, ok := strings.CutSuffix(s, ".")
+	if !ok || rest == "" || strings.ContainsAny(rest[len(rest)-1:], "./ ") {
+		return s
+	}
+	return rest
 }
 
 // oneLine writes control characters as Go does, because names that a file makes up stand in messages: they must not end a

@@ -19,6 +19,8 @@ func TestError(t *testing.T) {
 		"3:5: note[VS1042]: odd":                  {Code: 1042, Severity: diag.Note, Range: diag.At("", 3, 5), Summary: "odd"},
 		"error[VS1042]: odd":                      {Code: 1042, Severity: diag.Error, Summary: "odd"},
 		`error[VS1042]: a\x1b[31m\nb: "é" is odd`: {Code: 1042, Severity: diag.Error, Field: "a\x1b[31m\nb", Summary: `"é" is odd`},
+		"error[VS1042]: it ended; go on":          {Code: 1042, Severity: diag.Error, Summary: "it ended.", Remedy: "go on"},
+		"error[VS1042]: no . and ..; go on":       {Code: 1042, Severity: diag.Error, Summary: "no . and ..", Remedy: "go on"},
 		"severity(0)[VS1042]: forgotten":          {Code: 1042, Summary: "forgotten"},
 	} {
 		if got := d.Error(); got != want {
