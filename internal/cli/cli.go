@@ -89,8 +89,9 @@ func Main(args []string, std Streams) int {
 		args = append([]string{args[0], "cloud-localds"}, args[1:]...)
 	}
 	if name := firstWord(args[1:]); name != "" && !known(root, name) {
-		fmt.Fprintf(std.Err, "vmseed: there is no command %q; see vmseed --help\n", name)
-		return exitUsage
+		err := noCommand(root, name)
+		fmt.Fprintf(std.Err, "vmseed: %v\n", err)
+		return statusOf(err)
 	}
 	root.SetArgs(args[1:])
 	root.SetIn(std.In)
@@ -164,14 +165,12 @@ func (a *app) root() *cobra.Command {
 		Args:              cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("there is no command %q; see vmseed --help", args[0])
+				return noCommand(cmd, args[0])
 			}
 			return cmd.Help()
 		},
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w; see %s --help", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
 	formats := make([]string, 0, 4)
 	for _, f := range diag.Formats() {
 		formats = append(formats, string(f))
@@ -211,7 +210,7 @@ func (a *app) report(l diag.List, notes bool) error {
 	if len(l) == 0 && a.diagnostics == string(diag.Text) {
 		return nil
 	}
-	return diag.Write(a.Err, diag.Format(a.diagnostics), l)
+	return diag.Write(a.Err, diag.Format(a.diagnostics), l, explanations()...)
 }
 
 func count(n int, what string) string {

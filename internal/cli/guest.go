@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/cloudconfig/lint"
@@ -18,7 +17,7 @@ func checkGuest(name string) error {
 	if name == "" || cloudInit == nil || ignition == nil {
 		return nil
 	}
-	return usagef("--guest: unknown guest %q; known are %s", name, strings.Join(guests(), ", "))
+	return unknownGuest(name)
 }
 
 // unchecked warns about what a machine has for a reader that is not known of the guest. The data sources check the rest.

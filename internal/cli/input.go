@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -114,6 +115,8 @@ func (a *app) readFile(file string) ([]byte, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, usagef("%w", err)
+	case errors.Is(err, syscall.EISDIR):
+		return nil, isDirectory(file)
 	case errors.Is(err, bounded.ErrTooLarge):
 		return nil, &exitError{exitInput, err}
 	}
@@ -137,6 +140,9 @@ func (a *app) machines(ctx context.Context, in *inputFlags, args []string) ([]ma
 		Stated: in.stated}})
 	if l.HasErrors() {
 		return nil, l, nil
+	}
+	if err := in.checkPlain(machines, args); err != nil {
+		return nil, l, err
 	}
 	if machines, err = pick(machines, in.name); err != nil {
 		return nil, l, err

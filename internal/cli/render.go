@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -121,6 +122,11 @@ func (a *app) write(ctx context.Context, seeds []seed.Seed, output, format strin
 		stream = f
 	case len(seeds) > 1 && statErr == nil && !isDir:
 		return usagef("%s is a file, and the input has %d machines; name a directory, or pick one machine with --name", output, len(seeds))
+	case !slash:
+		// A directory that PATH itself names is made; one that it only leads through is rather misspelt.
+		if dir := filepath.Dir(output); isMissing(dir) {
+			return usagef("there is no directory %s; make it, or choose another PATH", dir)
+		}
 	}
 	var steps []step
 	for _, s := range seeds {
@@ -133,35 +139,47 @@ func (a *app) write(ctx context.Context, seeds []seed.Seed, output, format strin
 	if err := checkPaths(steps); err != nil {
 		return err
 	}
-	if err := a.deliver(ctx, steps); err != nil {
+	written, err := a.deliver(ctx, steps)
+	if err != nil {
 		if errors.Is(statErr, fs.ErrNotExist) {
 			_ = os.Remove(output) // a directory that was made for nothing
 		}
 		return err
 	}
+	if len(seeds) > 1 && !slash && !isDir {
+		a.say(fmt.Sprintf("the input has %d machines, so %s is a directory; in it are %s", len(seeds), output, strings.Join(written, ", ")))
+	}
 	return nil
 }
 
-// deliver carries the steps out. When one fails, those before it are taken back.
-func (a *app) deliver(ctx context.Context, steps []step) error {
+func isMissing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// deliver carries the steps out and returns the names of what it wrote. When one fails, those before it are taken back.
+func (a *app) deliver(ctx context.Context, steps []step) (written []string, err error) {
 	var done []delivery.Receipt
 	for _, s := range steps {
 		receipt, err := a.engine.Deliver(ctx, s.seed, s.format, s.target)
 		if err != nil {
 			err = errors.Join(remedy(err), a.engine.Remove(context.WithoutCancel(ctx), done...))
 			if ctx.Err() == nil && isInputError(err) {
-				return &exitError{exitInput, err}
+				return nil, &exitError{exitInput, err}
 			}
-			return &exitError{exitEnvironment, err}
+			return nil, &exitError{exitEnvironment, err}
 		}
 		done = append(done, receipt)
+		for _, path := range receipt.Paths {
+			written = append(written, filepath.Base(path))
+		}
 	}
 	for _, s := range steps {
 		if s.note != "" {
 			a.say(s.note)
 		}
 	}
-	return nil
+	return written, nil
 }
 
 // isInputError tells what the content of the seed causes from what the disk does: a name that no volume can hold, a
