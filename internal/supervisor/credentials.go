@@ -17,6 +17,7 @@ const CredentialsSynchronized = "AccessCredentialsSynchronized"
 
 // What is said while there is nothing better to say.
 const (
+	agentAwaited    = "the guest agent has not answered yet"
 	agentOffline    = "the guest agent does not answer; an image needs the package qemu-guest-agent for it"
 	credentialsLost = "the supervisor that held the credentials ended before the guest agent took them, and they are in no file; " +
 		"set them in the guest, or hand them over again, as vmseed run --replace does to a new VM"
@@ -28,6 +29,8 @@ const (
 	agentTime = 2 * time.Minute
 	// agentSilence is how long the agent may take to answer for the first time, before it is asked once more.
 	agentSilence = time.Minute
+	// agentBoot is how long a guest that has not reported the end of its first boot may take to start the agent.
+	agentBoot = 10 * time.Minute
 	// The pauses between attempts: a user may not be there yet, because the guest makes it at its first boot.
 	agentPause    = time.Second
 	agentMaxPause = 15 * time.Second
@@ -101,7 +104,7 @@ func (s *supervisor) serveCredentials(w http.ResponseWriter, r *http.Request) {
 	}
 	s.credentials = cancel
 	s.mutex.Unlock()
-	s.condition(ctx, false, agentOffline)
+	s.condition(ctx, false, agentAwaited)
 	s.working.Go(func() {
 		defer cancel()
 		s.synchronize(ctx, list)
@@ -147,6 +150,7 @@ func (s *supervisor) forgetCredentials() {
 
 // synchronize has the guest agent set credentials, again and again until it has set all.
 func (s *supervisor) synchronize(ctx context.Context, list []credential) {
+	start := time.Now()
 	for pause := agentPause; ; pause = min(2*pause, agentMaxPause) {
 		conn, err := dialUntil(ctx, nil, s.dir, AgentSocket)
 		if err != nil {
@@ -161,7 +165,7 @@ func (s *supervisor) synchronize(ctx context.Context, list []credential) {
 			s.condition(ctx, true, "")
 			return
 		case errors.Is(err, errSilent):
-			s.condition(ctx, false, agentOffline)
+			s.condition(ctx, false, s.silent(time.Since(start)))
 		default:
 			s.condition(ctx, false, err.Error())
 		}
@@ -169,6 +173,16 @@ func (s *supervisor) synchronize(ctx context.Context, list []credential) {
 			return
 		}
 	}
+}
+
+// silent says what the silence of the agent means. A guest starts it during its first boot, which may take minutes.
+func (s *supervisor) silent(since time.Duration) string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.state.FirstBoot == nil && since < agentBoot {
+		return agentAwaited
+	}
+	return agentOffline
 }
 
 // errSilent means that the agent does not answer.

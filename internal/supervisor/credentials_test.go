@@ -58,7 +58,7 @@ func TestCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(said) != 3 || !strings.Contains(said[0].Message, "does not answer") || !strings.Contains(said[1].Message, `user "core"`) ||
+	if len(said) != 3 || !strings.Contains(said[0].Message, "has not answered yet") || !strings.Contains(said[1].Message, `user "core"`) ||
 		!strings.Contains(said[1].Message, "no such user") || !said[2].Status {
 		t.Errorf("users are told %+v", said)
 	}
@@ -103,7 +103,7 @@ func TestCredentialsLost(t *testing.T) {
 	if err := c.SetCredentials(within(t), agentUsers()); err != nil {
 		t.Fatal(err)
 	}
-	if s = state(t, c); !strings.Contains(s.Credentials.Message, "does not answer") {
+	if s = state(t, c); !strings.Contains(s.Credentials.Message, "has not answered yet") {
 		t.Errorf("handed over again: %+v", s.Credentials)
 	}
 	if err := c.Stop(within(t), 0); err != nil {
