@@ -35,6 +35,8 @@ type VM struct {
 	Volumes map[string]Volume
 	// Options are the user's wishes for this start.
 	Options Options
+	// Login is the guest's user whom people log in as, as far as that is known.
+	Login string
 }
 
 // Volume is where the contents of a disk are on this host.

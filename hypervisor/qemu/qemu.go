@@ -72,7 +72,7 @@ func (q *QEMU) prepare(vm hypervisor.VM) (supervisor.Plan, command, diag.List, e
 		}
 	}
 	plan := supervisor.Plan{Namespace: vm.Machine.Namespace, Name: vm.Machine.Name, UUID: vm.Machine.Identity.UUID,
-		Detached: vm.Options.Detach, Program: h.Program, StopGrace: vm.Machine.StopGrace}
+		Detached: vm.Options.Detach, Program: h.Program, StopGrace: vm.Machine.StopGrace, Login: vm.Login}
 	var c command
 	var list diag.List
 	for _, accel := range h.Accels {

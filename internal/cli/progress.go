@@ -274,6 +274,9 @@ func (a *app) sayRunning(ctx context.Context, c *supervisor.Client, p *progress)
 	fmt.Fprintf(a.Err, "%s/%s is %s", plan.Namespace, plan.Name, s.Status)
 	if s.SSHPort > 0 {
 		where := ""
+		if plan.Login == "" {
+			where = " -u USER"
+		}
 		if a.stateDir != "" {
 			where = " --state-dir " + shellWord(a.stateDir)
 		}

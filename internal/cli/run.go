@@ -221,6 +221,8 @@ func (a *app) vm(ctx context.Context, f *runFlags, m machine.Machine, l *diag.Li
 	if err := a.images(ctx, f, &vm, l, dir); err != nil || l.HasErrors() {
 		return vm, err
 	}
+	vm.Machine.Network.NICs = documented(m, l)
+	vm.Login = login(m, rootImage(f, m))
 	return vm, a.attachSeed(ctx, f, m, &vm, l, dir)
 }
 

@@ -20,6 +20,8 @@ const (
 	CodeLeftOut
 	// CodeProcessorTime is for limits on processor time.
 	CodeProcessorTime
+	// CodeNoNIC is for static addresses that no NIC of the machine carries.
+	CodeNoNIC
 )
 
 // Codes explains the diagnostics of this package.
@@ -44,6 +46,10 @@ func Codes() []diag.Explanation {
 		{Code: CodeLeftOut, Title: "part of the seed is not written",
 			Text: "An Ignition config is one file. The volume that it was taken out of holds more: the meta-data and network data that Afterburn " +
 				"reads. Render it as `--format iso` to have all of it."},
+		{Code: CodeNoNIC, Title: "static address without a NIC",
+			Text: "`vmseed run` makes a network for each NIC of the machine, with the subnet of its static address, so that the guest is " +
+				"reached there. The network document of the definition gives an address to an interface with a MAC address that no NIC has, or to more " +
+				"interfaces than there are NICs. Give the NIC that MAC address, or the interface that of the NIC."},
 		{Code: CodeProcessorTime, Title: "processor time is not limited",
 			Text: "The definition limits the processor time of the machine or weighs it against that of others, as the limits and requests of a pod do. " +
 				"A cluster does that; `vmseed run` gives the guest its processors, and the host shares them out as among all its processes."},

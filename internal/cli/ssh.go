@@ -25,7 +25,7 @@ const knownHosts = "known_hosts"
 type sshFlags struct{ user, identity string }
 
 func (f *sshFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&f.user, "user", "u", "", "user to log in as (default that of ssh)")
+	cmd.Flags().StringVarP(&f.user, "user", "u", "", "user to log in as (default the one that run took from the definition, else that of ssh)")
 	cmd.Flags().StringVarP(&f.identity, "identity", "i", "", "private key to log in with")
 }
 
@@ -55,8 +55,12 @@ func (f sshFlags) options(ctx context.Context, c *supervisor.Client) ([][2]strin
 		strict = "yes"
 	}
 	out = append(out, [2]string{"UserKnownHostsFile", file}, [2]string{"StrictHostKeyChecking", strict})
-	if f.user != "" {
-		out = append(out, [2]string{"User", f.user})
+	user := f.user
+	if plan, err := c.Plan(); user == "" && err == nil {
+		user = plan.Login
+	}
+	if user != "" {
+		out = append(out, [2]string{"User", user})
 	}
 	if f.identity != "" {
 		// Whoever reads the section of a configuration file stands in another directory.
@@ -97,6 +101,22 @@ func (a *app) exec(ctx context.Context, program string, options [][2]string, arg
 	return err
 }
 
+// sshFailed is the status with which OpenSSH says that there was no connection or no log-in.
+const sshFailed = 255
+
+// early adds to the failure of a log-in that the guest may not be ready for it.
+func (a *app) early(ctx context.Context, c *supervisor.Client, err error) error {
+	var exit *exitError
+	if !errors.As(err, &exit) || exit.status != sshFailed {
+		return err
+	}
+	s, problem := c.State(ctx)
+	if plan, planless := c.Plan(); problem == nil && planless == nil && s.Status.Alive() && s.FirstBoot == nil {
+		fmt.Fprintf(a.Err, "vmseed: the first boot is not over; vmseed wait %s waits for it\n", plan.Name)
+	}
+	return err
+}
+
 func (a *app) ssh() *cobra.Command {
 	var f sshFlags
 	cmd := a.onVM("ssh NAME [-- COMMAND]", "Log in to a VM; the host keys that the guest reported are pinned", func(ctx context.Context, c *supervisor.Client, args []string) error {
@@ -108,7 +128,7 @@ func (a *app) ssh() *cobra.Command {
 		if len(args) > 0 {
 			line = append(append(line, "--"), args...)
 		}
-		return a.exec(ctx, "ssh", o, line)
+		return a.early(ctx, c, a.exec(ctx, "ssh", o, line))
 	})
 	f.register(cmd)
 	return cmd
@@ -166,7 +186,7 @@ func (a *app) cp() *cobra.Command {
 			if err != nil {
 				return hostTrouble(err)
 			}
-			return hostTrouble(a.exec(cmd.Context(), "scp", o, append([]string{"-r", "--"}, args...)))
+			return hostTrouble(a.early(cmd.Context(), c, a.exec(cmd.Context(), "scp", o, append([]string{"-r", "--"}, args...))))
 		}}
 	f.register(cmd)
 	a.stateDirFlag(cmd)
