@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"os"
@@ -123,5 +124,27 @@ func TestEventsOnce(t *testing.T) {
 	}
 	if got := out.String(); strings.Count(got, "credentials wait: not yet") != 1 || strings.Count(got, "has set the credentials") != 1 {
 		t.Errorf("said\n%s", got)
+	}
+}
+
+// TestFailurePointsToLogs: a first boot that failed says once where the guest's own words are, and keeps its exit status.
+func TestFailurePointsToLogs(t *testing.T) {
+	c := supervised(t, supervisor.State{Status: supervisor.Running})
+	failed := &exitError{exitGuest, errors.New("the first boot failed")}
+	for _, x := range []struct {
+		app     app
+		err     error
+		removed bool
+		want    string
+	}{
+		{app{}, nil, false, ""},
+		{app{}, failed, false, "the first boot failed; vmseed logs vm shows its console"},
+		{app{stateDir: "/v m"}, failed, false, "the first boot failed; vmseed logs vm --state-dir '/v m' shows its console"},
+		{app{}, failed, true, "the first boot failed; without --rm vmseed logs vm shows its console"},
+	} {
+		err := x.app.withLogs(x.err, c, x.removed)
+		if statusOf(err) != statusOf(x.err) || (err == nil) != (x.want == "") || err != nil && err.Error() != x.want {
+			t.Errorf("%v, want %q", err, x.want)
+		}
 	}
 }

@@ -105,7 +105,7 @@ func (a *app) follow(ctx context.Context, c *supervisor.Client, p *progress, f *
 	var failed error
 	last, err := awaitFirstBoot(ctx, c, p, timeout)
 	if err == nil {
-		failed = a.verdict(p, last, failOn)
+		failed = a.withLogs(a.verdict(p, last, failOn), c, f.remove)
 	}
 	if err == nil && failed == nil && f.wait {
 		err = awaitCredentials(ctx, c, p, agentPatience)
@@ -260,6 +260,29 @@ func (a *app) verdict(p *progress, last report.Event, failOn report.FailOn) erro
 	return &exitError{exitGuest, fmt.Errorf("the %s failed", what)}
 }
 
+// withLogs adds to the error of a guest where its console is.
+func (a *app) withLogs(err error, c *supervisor.Client, removed bool) error {
+	if err == nil {
+		return nil
+	}
+	plan, planErr := c.Plan()
+	switch {
+	case planErr != nil:
+		return err
+	case removed:
+		return &exitError{statusOf(err), fmt.Errorf("%w; without --rm vmseed logs %s shows its console", err, plan.Name)}
+	}
+	return &exitError{statusOf(err), fmt.Errorf("%w; vmseed logs %s%s shows its console", err, plan.Name, a.stateDirWords())}
+}
+
+// stateDirWords are the words that a command about the same VM needs.
+func (a *app) stateDirWords() string {
+	if a.stateDir == "" {
+		return ""
+	}
+	return " --state-dir " + shellWord(a.stateDir)
+}
+
 // sayRunning tells how to reach a VM that runs on.
 func (a *app) sayRunning(ctx context.Context, c *supervisor.Client, p *progress) error {
 	p.end()
@@ -273,12 +296,9 @@ func (a *app) sayRunning(ctx context.Context, c *supervisor.Client, p *progress)
 	}
 	fmt.Fprintf(a.Err, "%s/%s is %s", plan.Namespace, plan.Name, s.Status)
 	if s.SSHPort > 0 {
-		where := ""
+		where := a.stateDirWords()
 		if plan.Login == "" {
-			where = " -u USER"
-		}
-		if a.stateDir != "" {
-			where = " --state-dir " + shellWord(a.stateDir)
+			where = " -u USER" + where
 		}
 		fmt.Fprintf(a.Err, "; SSH on 127.0.0.1:%d (vmseed ssh %s%s)", s.SSHPort, plan.Name, where)
 	}

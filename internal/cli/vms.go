@@ -350,7 +350,7 @@ func (a *app) waitFor() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := a.verdict(p, last, threshold); err != nil {
+		if err := a.withLogs(a.verdict(p, last, threshold), c, false); err != nil {
 			return err
 		}
 		return awaitCredentials(ctx, c, p, agentPatience)
