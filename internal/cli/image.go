@@ -384,11 +384,11 @@ others as well. Images that a VM's disk is an overlay on are kept, whatever the 
 			var freed int64
 			for _, e := range gone {
 				freed += e.Size
-				name := "-"
-				if len(e.Names) > 0 {
-					name = e.Names[0].Reference
+				var names []string
+				for _, n := range e.Names {
+					names = append(names, n.Reference)
 				}
-				fmt.Fprintf(a.Out, "%s  %s\n", e.SHA256[:12], name)
+				fmt.Fprintf(a.Out, "%s  %s\n", e.SHA256[:12], orDash(strings.Join(names, ", ")))
 			}
 			if err != nil {
 				return hostTrouble(err)

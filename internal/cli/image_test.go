@@ -70,6 +70,26 @@ func pushed(t *testing.T, repository string) (ref string, disk []byte) {
 	return ref, disk
 }
 
+// tagged gives the image of a reference another one as well.
+func tagged(t *testing.T, ref, another string) {
+	t.Helper()
+	at, err := name.ParseReference(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := remote.Image(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := name.ParseReference(another)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(to, img); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // ends demands an exit status and words on standard error, and returns standard output.
 func ends(t *testing.T, want int, say string, args ...string) string {
 	t.Helper()
@@ -137,7 +157,12 @@ func TestImageCommand(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	if out := ends(t, exitDone, "1 image removed, 0.1 MB", "image", "prune", "--all"); !strings.Contains(out, ref) {
+	again := strings.TrimSuffix(ref, ":1") + ":again"
+	tagged(t, ref, again)
+	if other := strings.TrimSpace(ends(t, exitDone, "", "image", "pull", again)); other != path {
+		t.Errorf("%s is at %s, %s at %s", ref, path, again, other)
+	}
+	if out := ends(t, exitDone, "1 image removed, 0.1 MB", "image", "prune", "--all"); !strings.Contains(out, ref) || !strings.Contains(out, again) {
 		t.Error(out)
 	}
 	if out := ends(t, exitDone, "", "image", "ls", "-o", "json"); strings.TrimSpace(out) != "[]" {
