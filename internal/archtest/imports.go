@@ -23,6 +23,7 @@ type layer struct {
 const (
 	yaml  = "go.yaml.in/yaml/v4"
 	cobra = "github.com/spf13/cobra"
+	pflag = "github.com/spf13/pflag"
 )
 
 // words are the packages that carry no decision: what things are called, said and hidden.
@@ -111,7 +112,7 @@ var layers = []layer{
 	{of: "internal/cli", may: append([]string{".", "image", "machine", "seed", "frontend", "datasource", "delivery", "hypervisor", "report", "frontend/...",
 		"datasource/...", "delivery/...", "hypervisor/...", "format/...", "internal/atomicfile", "internal/bounded", "internal/qmp",
 		"internal/supervisor", "internal/vmnet"}, words...),
-		libraries: []string{cobra, yaml, "golang.org/x/term", "golang.org/x/sys/unix"}, why: "the command puts everything together"},
+		libraries: []string{cobra, pflag, yaml, "golang.org/x/term", "golang.org/x/sys/unix"}, why: "the command puts everything together"},
 	{of: "cmd/*", may: []string{"internal/cli"}, why: "a main that is more than a call cannot be tested"},
 	{of: "e2e", why: "the tests of whole guests use the command as users do"},
 	{of: "examples/...", may: append([]string{".", "machine", "seed", "frontend/...", "datasource", "datasource/all", "datasource/content",
