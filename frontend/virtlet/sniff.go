@@ -5,19 +5,17 @@ import (
 	"regexp"
 
 	"github.com/vmseed/vmseed/frontend"
+	"github.com/vmseed/vmseed/frontend/internal/kubedoc"
 )
 
 // The patterns look at lines, because the head of a document may end in the middle of it. Those for JSON look anywhere.
 var (
-	yamlKind    = regexp.MustCompile(`^["']?kind["']?[ \t]*:[ \t]*["']?([A-Za-z]+)["']?[ \t]*(?:#.*)?\r?$`)
-	yamlMark    = regexp.MustCompile(`(?:^|[{, \t])["']?(?:Virtlet[A-Z][A-Za-z0-9]*|kubernetes\.io/target-runtime)["']?[ \t]*:`)
-	yamlImage   = regexp.MustCompile(`(?:^|[{, \t-])["']?image["']?[ \t]*:[ \t]*["']?virtlet\.cloud/`)
-	jsonPod     = regexp.MustCompile(`"kind"\s*:\s*"Pod"`)
-	jsonMark    = regexp.MustCompile(`"(?:Virtlet[A-Z][A-Za-z0-9]*|kubernetes\.io/target-runtime)"\s*:`)
-	jsonImage   = regexp.MustCompile(`"image"\s*:\s*"virtlet\.cloud/`)
-	listItem    = regexp.MustCompile(`^(?:-[ \t]+)+`)
-	noContent   = regexp.MustCompile(`^[ \t]*(?:#.*|---.*|%.*)?\r?$`)
-	indentation = regexp.MustCompile(`^[ \t]*`)
+	yamlKind  = regexp.MustCompile(`^["']?kind["']?[ \t]*:[ \t]*["']?([A-Za-z]+)["']?[ \t]*(?:#.*)?\r?$`)
+	yamlMark  = regexp.MustCompile(`(?:^|[{, \t])["']?(?:Virtlet[A-Z][A-Za-z0-9]*|kubernetes\.io/target-runtime)["']?[ \t]*:`)
+	yamlImage = regexp.MustCompile(`(?:^|[{, \t-])["']?image["']?[ \t]*:[ \t]*["']?virtlet\.cloud/`)
+	jsonPod   = regexp.MustCompile(`"kind"\s*:\s*"Pod"`)
+	jsonMark  = regexp.MustCompile(`"(?:Virtlet[A-Z][A-Za-z0-9]*|kubernetes\.io/target-runtime)"\s*:`)
+	jsonImage = regexp.MustCompile(`"image"\s*:\s*"virtlet\.cloud/`)
 )
 
 // Sniff is sure of a Pod that names a runtime or has an annotation of Virtlet's, and takes a Pod with an image of Virtlet's if nobody else
@@ -27,22 +25,8 @@ func (Frontend) Sniff(head []byte) frontend.Match {
 		return match(jsonPod.Match(head), jsonMark.Match(head), jsonImage.Match(head))
 	}
 	kind, mark, image := "", false, false
-	indent := -1
-	for line := range bytes.Lines(head) {
-		line = bytes.TrimRight(line, "\n")
-		if noContent.Match(line) {
-			continue
-		}
-		// The items of a list begin with a dash, which counts as indentation of what follows.
-		own := len(indentation.Find(line))
-		rest := line[own:]
-		if dash := listItem.Find(rest); indent < 0 && dash != nil {
-			own, rest = own+len(dash), rest[len(dash):]
-		}
-		if indent < 0 {
-			indent = own
-		}
-		if m := yamlKind.FindSubmatch(rest); m != nil && own == indent && kind == "" {
+	for line, outermost := range kubedoc.Lines(head) {
+		if m := yamlKind.FindSubmatch(outermost); m != nil && kind == "" {
 			kind = string(m[1])
 		}
 		mark = mark || yamlMark.Match(line)
