@@ -62,7 +62,7 @@ func (s source) content(r types.Resource, p dataPath) ([]byte, bool) {
 	if r.Source == nil {
 		return nil, false
 	}
-	data, ok := decodeData(*r.Source)
+	data, ok := DecodeData(*r.Source)
 	if !ok {
 		return nil, false
 	}
@@ -119,8 +119,8 @@ func hashFits(want string, data []byte) bool {
 	return strings.EqualFold(have, digits)
 }
 
-// decodeData returns the content of a data: URL (RFC 2397).
-func decodeData(s string) ([]byte, bool) {
+// DecodeData returns the content of a data: URL (RFC 2397), still compressed if it is. It is not ok for other URLs.
+func DecodeData(s string) ([]byte, bool) {
 	rest, ok := strings.CutPrefix(s, "data:")
 	if !ok {
 		return nil, false

@@ -151,7 +151,7 @@ func inline(n *yaml.Node) {
 	if source == nil || source.Kind != yaml.ScalarNode || step(n, "verification") != nil {
 		return
 	}
-	data, ok := decodeData(source.Value)
+	data, ok := DecodeData(source.Value)
 	if !ok {
 		return
 	}

@@ -32,7 +32,7 @@ func unpacked(t *testing.T, c Config) any {
 			var l diag.List
 			method := "gzip"
 			if text, ok := v["source"].(string); ok && strings.HasPrefix(text, "data:") && v["verification"] == nil {
-				data, _ := decodeData(text)
+				data, _ := DecodeData(text)
 				if v["compression"] == "gzip" {
 					data, _ = source{list: &l}.content(types.Resource{Source: &text, Compression: &method}, dataPath{})
 				}

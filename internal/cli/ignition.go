@@ -3,13 +3,12 @@ package cli
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/url"
 	"strings"
 
+	"github.com/vmseed/vmseed/format/ignconfig"
 	"github.com/vmseed/vmseed/secret"
 	"github.com/vmseed/vmseed/seed"
 )
@@ -135,28 +134,16 @@ func visible(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// unpack decodes a data: URL (RFC 2397), and decompresses up to one byte more than most.
+// unpack decodes a data: URL, and decompresses up to one byte more than most.
 func unpack(x resource, most int) (string, bool) {
-	rest, ok := strings.CutPrefix(x.Source, "data:")
+	data, ok := ignconfig.DecodeData(x.Source)
 	if !ok {
 		return "", false
 	}
-	kind, data, ok := strings.Cut(rest, ",")
-	text, err := url.PathUnescape(data)
-	if !ok || err != nil {
-		return "", false
-	}
-	if strings.HasSuffix(kind, ";base64") {
-		raw, err := base64.StdEncoding.DecodeString(text)
-		if err != nil {
-			return "", false
-		}
-		text = string(raw)
-	}
 	if x.Compression != "gzip" {
-		return text, true
+		return string(data), true
 	}
-	r, err := gzip.NewReader(strings.NewReader(text))
+	r, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return "", false
 	}
