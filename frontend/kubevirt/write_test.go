@@ -1,16 +1,13 @@
 package kubevirt
 
 import (
-	"context"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/vmseed/vmseed/format/kubeobject"
-	"github.com/vmseed/vmseed/format/tree"
 	"github.com/vmseed/vmseed/frontend"
-	"github.com/vmseed/vmseed/internal/bounded"
+	"github.com/vmseed/vmseed/frontend/frontendtest"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
 )
@@ -18,23 +15,7 @@ import (
 // load reads the machines of a text.
 func load(t *testing.T, text string) []machine.Machine {
 	t.Helper()
-	values, l := tree.Parse("vm.yaml", []byte(text), bounded.Limits{})
-	if l.HasErrors() {
-		t.Fatal(l.Err())
-	}
-	objects, rest, l := kubeobject.Read(values)
-	if l.HasErrors() {
-		t.Fatal(l.Err())
-	}
-	manifest, l := kubeobject.NewManifest(objects)
-	if l.HasErrors() {
-		t.Fatal(l.Err())
-	}
-	src := frontend.Source{Resolver: manifest}
-	for _, v := range rest {
-		src.Documents = append(src.Documents, frontend.Document{File: "vm.yaml", Data: []byte(text), Tree: v})
-	}
-	machines, l := Frontend{}.Read(context.Background(), src)
+	machines, l := frontendtest.Load(Frontend{}, frontend.Options{}, frontendtest.File{Name: "vm.yaml", Text: text})
 	if l.HasErrors() {
 		t.Fatal(l.Err())
 	}
