@@ -2,7 +2,6 @@ package virtlet_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"net/netip"
 	"os"
@@ -12,35 +11,20 @@ import (
 	"time"
 
 	"github.com/vmseed/vmseed/diag"
-	"github.com/vmseed/vmseed/format/kubeobject"
-	"github.com/vmseed/vmseed/format/tree"
 	"github.com/vmseed/vmseed/frontend"
+	"github.com/vmseed/vmseed/frontend/frontendtest"
 	"github.com/vmseed/vmseed/frontend/virtlet"
-	"github.com/vmseed/vmseed/internal/bounded"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
 )
 
 // load reads the documents of some texts, each named as a file, as the engine does: objects serve the pods.
 func load(files ...[2]string) ([]machine.Machine, diag.List) {
-	var values []tree.Value
-	var l diag.List
-	data := map[string][]byte{}
+	var list []frontendtest.File
 	for _, f := range files {
-		v, found := tree.Parse(f[0], []byte(f[1]), bounded.Defaults())
-		values, l = append(values, v...), append(l, found...)
-		data[f[0]] = []byte(f[1])
+		list = append(list, frontendtest.File{Name: f[0], Text: f[1]})
 	}
-	objects, rest, found := kubeobject.Read(values)
-	l = append(l, found...)
-	manifest, found := kubeobject.NewManifest(objects)
-	l = append(l, found...)
-	src := frontend.Source{Resolver: manifest}
-	for _, v := range rest {
-		src.Documents = append(src.Documents, frontend.Document{File: v.File(), Data: data[v.File()], Tree: v})
-	}
-	machines, found := virtlet.Frontend{}.Read(context.Background(), src)
-	return machines, append(l, found...).Sorted()
+	return frontendtest.Load(virtlet.Frontend{}, frontend.Options{}, list...)
 }
 
 func readFile(t testing.TB, name string) [2]string {
