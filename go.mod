@@ -38,6 +38,7 @@ require (
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
 	github.com/stretchr/testify v1.11.1 // indirect
 	github.com/vincent-petithory/dataurl v1.0.0 // indirect
+	go.etcd.io/bbolt v1.4.3
 	go4.org v0.0.0-20200104003542-c7e774b10ea0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
