@@ -67,8 +67,8 @@ type Machine struct {
 	DataSource string `field:"dataSource"`
 	// DSMode is cloud-init's dsmode: local, net or disabled.
 	DSMode string `field:"dsmode"`
-	// Compat is the system whose habits the seed keeps where its guests or clients can see them, such as kubevirt: the
-	// names and the order of members of the meta-data. Empty means vmseed's own, which are those of cloud-init.
+	// Compat is the system whose habits the seed keeps where its guests or clients can see them, kubevirt or ovirt: the
+	// names, the values and the order of members of the meta-data. Empty means vmseed's own, which are those of cloud-init.
 	Compat string `field:"compat"`
 	// Running is false when the document wants the machine to exist, but not to run.
 	Running *bool `field:"running"`
@@ -183,8 +183,11 @@ type SSH struct {
 	HostKeys       []HostKey `field:"hostKeys"`
 	// DeleteHostKeys removes the keys of the image first (cloud-init's ssh_deletekeys).
 	DeleteHostKeys *bool `field:"deleteHostKeys"`
-	PasswordAuth   *bool `field:"passwordAuth"`
-	DisableRoot    *bool `field:"disableRoot"`
+	// GenKeyTypes are the types of host keys that the guest makes: rsa, ecdsa and ed25519. Empty means those of its
+	// distribution.
+	GenKeyTypes  []string `field:"genKeyTypes"`
+	PasswordAuth *bool    `field:"passwordAuth"`
+	DisableRoot  *bool    `field:"disableRoot"`
 }
 
 // HostKey is a given SSH host key.
@@ -341,7 +344,10 @@ type Network struct {
 	// Mode is empty (what NICs and Document say), dhcp (write no network document, the guest's fallback applies) or
 	// disabled.
 	Mode string `field:"mode"`
-	NICs []NIC  `field:"nics"`
+	// Format is the form of the network document that a config drive carries: empty is network_data.json, eni is the text
+	// of Debian's interfaces(5). Other data sources have one form each.
+	Format string `field:"format"`
+	NICs   []NIC  `field:"nics"`
 	// DNS is for all NICs.
 	DNS DNS `field:"dns"`
 	// Document is the author's own network document. It is passed as it is where the data source reads its form.
@@ -365,7 +371,10 @@ type NIC struct {
 	Rename string `field:"rename"`
 	// MAC is in lower case with colons. Empty means that Place derives one.
 	MAC string `field:"mac"`
-	MTU int    `field:"mtu"`
+	// Match is how the guest finds the interface: by its MAC (mac, the default), or by the name that it has in the guest
+	// already (name), which is Rename, else Name. It is for machines whose MACs somebody else gives.
+	Match string `field:"match"`
+	MTU   int    `field:"mtu"`
 	// DHCP4 and DHCP6 ask for leases; DHCP6 is empty, stateful or stateless. SLAAC takes addresses from router
 	// advertisements.
 	DHCP4    bool           `field:"dhcp4"`

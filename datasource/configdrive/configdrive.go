@@ -41,7 +41,7 @@ func (ConfigDrive) Expresses() machine.FieldSet {
 	return userdata.Expresses().Union(network.Expresses("network.nics.bridge", "network.nics.acceptRA")).
 		Union(metadata.TagFields()).Union(machine.NewFieldSet(
 		"identity.instanceID", "identity.hostname", "identity.domain", "identity.region", "identity.availabilityZone",
-		"identity.instanceType", "identity.launchIndex", "identity.tags", "ssh.authorizedKeys", "adminPassword", "metaData", "dsmode"))
+		"identity.instanceType", "identity.launchIndex", "identity.tags", "ssh.authorizedKeys", "adminPassword", "metaData", "dsmode", "network.format"))
 }
 
 // ExpressesFor lists what reaches the guest of m, which may be one of Ignition.
@@ -54,9 +54,10 @@ func (c ConfigDrive) Render(m machine.Machine, o datasource.Options) (seed.Seed,
 	var l diag.List
 	meta, instance, problems := metaData(m)
 	l = append(l, problems...)
-	contents := []seed.File(nil)
+	net, contents, problems := networkFiles(m, meta)
+	l = append(l, problems...)
 	if m.UserData.Raw {
-		contents, m = injected(m, meta, &l)
+		m = inject(m, meta, &contents, &l)
 	}
 	text, err := meta.EncodeIn(metadata.StyleFor(m, "instance_type", "instance_id", "hostname", "uuid", "devices", "public_keys"))
 	if err != nil {
@@ -65,8 +66,6 @@ func (c ConfigDrive) Render(m machine.Machine, o datasource.Options) (seed.Seed,
 	user, problems := userdata.User(m, o)
 	l = append(l, problems...)
 	vendor, problems := userdata.Vendor(m, o)
-	l = append(l, problems...)
-	net, problems := networkData(m)
 	l = append(l, problems...)
 
 	v := seed.Volume{Label: Label, Files: []seed.File{
@@ -151,15 +150,12 @@ func follow(meta metadata.Object, named map[string]bool, nova, noCloud, value st
 	}
 }
 
-// injected moves the machine's files to the drive's own way of writing files, for user-data that cannot carry them.
+// inject moves the machine's files to the drive's own way of writing files, for user-data that cannot carry them.
 // cloud-init writes them as root with mode 0660.
-func injected(m machine.Machine, meta metadata.Object, l *diag.List) ([]seed.File, machine.Machine) {
+func inject(m machine.Machine, meta metadata.Object, contents *[]seed.File, l *diag.List) machine.Machine {
 	var rows []any
-	var out []seed.File
 	for i, f := range m.Files {
-		name := fmt.Sprintf("content/%04d", i)
-		rows = append(rows, map[string]any{"path": f.Path, "content_path": "/" + name})
-		out = append(out, seed.File{Path: "openstack/" + name, Content: f.Content})
+		rows = append(rows, map[string]any{"path": f.Path, "content_path": addContent(contents, f.Content)})
 		if f.Mode != 0 && f.Mode.Bits() != 0o660 || f.Owner != "" || f.Append || f.Defer {
 			at := fmt.Sprintf("files[%d]", i)
 			l.Add(diag.Diagnostic{Code: CodeInjected, Severity: diag.Warning, Range: m.Places.Find(at), Field: at,
@@ -171,32 +167,55 @@ func injected(m machine.Machine, meta metadata.Object, l *diag.List) ([]seed.Fil
 		meta["files"] = rows
 	}
 	m.Files = nil
-	return out, m
+	return m
 }
 
-// networkData returns network_data.json. A document of the author's in that form is passed as it is; netplan and
-// network-config, which no reader of a config drive understands, are converted.
-func networkData(m machine.Machine) (secret.Text, diag.List) {
+// addContent adds a file to those that the meta-data refers to, and returns the name by which it does.
+func addContent(contents *[]seed.File, data secret.Text) string {
+	name := fmt.Sprintf("content/%04d", len(*contents))
+	*contents = append(*contents, seed.File{Path: "openstack/" + name, Content: data})
+	return "/" + name
+}
+
+// networkFiles returns network_data.json or, where the machine asks for the text of interfaces(5), a file that the
+// meta-data refers to: network_config is how cloud-init has found it since 0.7.1, network-interfaces how those before did.
+func networkFiles(m machine.Machine, meta metadata.Object) (data secret.Text, contents []seed.File, l diag.List) {
 	doc, own, dropped := network.Document(m)
 	if own {
-		text := []byte(doc.Data.Reveal())
-		if netconfig.Detect(text) == netconfig.OpenStack {
-			return doc.Data, doc.Origin.Carry(netconfig.Lint("", text, netconfig.Release{}))
-		}
-		out, l := netconfig.ConvertForOpenStack("", text)
-		if m.Compat == "kubevirt" && m.DataSource == "configdrive" {
-			// KubeVirt would not convert it, which whoever read the definition has said.
-			l = slices.DeleteFunc(l, func(d diag.Diagnostic) bool { return d.Code == netconfig.CodeConvert && d.Severity == diag.Note })
-		}
-		return secret.FromBytes(out), doc.Origin.Carry(l)
+		data, l = document(m, doc)
+		return data, nil, l
 	}
 	c, ok, l := network.Config(m)
 	l = append(dropped, l...)
-	if !ok {
-		return secret.Text{}, l
+	switch {
+	case !ok:
+	case m.Network.Format == "eni":
+		text, problems := netconfig.EncodeENI(c)
+		l = append(l, problems...)
+		if len(text) > 0 {
+			meta["network-interfaces"] = string(text)
+			meta["network_config"] = map[string]string{"content_path": addContent(&contents, secret.FromBytes(text)), "path": "/etc/network/interfaces"}
+		}
+	default:
+		text, problems := netconfig.EncodeOpenStack(c)
+		data, l = secret.FromBytes(text), append(l, problems...)
 	}
-	text, problems := netconfig.EncodeOpenStack(c)
-	return secret.FromBytes(text), append(l, problems...)
+	return data, contents, l
+}
+
+// document returns the author's own network document. One in the form of network_data.json is passed as it is; netplan
+// and network-config, which no reader of a config drive understands, are converted.
+func document(m machine.Machine, doc machine.Layer) (secret.Text, diag.List) {
+	text := []byte(doc.Data.Reveal())
+	if netconfig.Detect(text) == netconfig.OpenStack {
+		return doc.Data, doc.Origin.Carry(netconfig.Lint("", text, netconfig.Release{}))
+	}
+	out, l := netconfig.ConvertForOpenStack("", text)
+	if m.Compat == "kubevirt" && m.DataSource == "configdrive" {
+		// KubeVirt would not convert it, which whoever read the definition has said.
+		l = slices.DeleteFunc(l, func(d diag.Diagnostic) bool { return d.Code == netconfig.CodeConvert && d.Severity == diag.Note })
+	}
+	return secret.FromBytes(out), doc.Origin.Carry(l)
 }
 
 var (

@@ -51,7 +51,7 @@ func TestKubeVirtNetworkForm(t *testing.T) {
 	for compat, want := range map[string]bool{"kubevirt": false, "": true} {
 		m := machine.Machine{Name: "myvm", Compat: compat, DataSource: "configdrive", Network: machine.Network{
 			Document: machine.Layer{Data: secret.New("version: 2\nethernets: {eth0: {dhcp4: true}}\n")}}}
-		_, l := networkData(m)
+		_, l := document(m, m.Network.Document)
 		said := slices.ContainsFunc(l, func(d diag.Diagnostic) bool { return d.Code == netconfig.CodeConvert })
 		if said != want || l.HasErrors() {
 			t.Errorf("compat %q: %v", compat, []diag.Diagnostic(l))

@@ -160,6 +160,10 @@ func variants() []machine.Machine {
 	nics.Network.NICs = slices.Clone(nics.Network.NICs[:3])
 	nics.Network.NICs[0].DHCP6, nics.Network.NICs[0].AcceptRA = "", nil
 	nics.Network.NICs[1].OnBoot = &no
+	interfaces := machinetest.Generated()
+	interfaces.Network.Format = "eni"
+	interfaces.Network.NICs = slices.Clone(interfaces.Network.NICs[:2])
+	interfaces.Network.NICs[1].Match, interfaces.Network.NICs[1].Rename = "name", "eth1"
 	deaf := machinetest.Generated()
 	deaf.Network.NICs = slices.Clone(deaf.Network.NICs[:1])
 	deaf.Network.NICs[0].DHCP6, deaf.Network.NICs[0].SLAAC, deaf.Network.NICs[0].AcceptRA = "", false, &no
@@ -180,7 +184,7 @@ func variants() []machine.Machine {
 		{Data: secret.New("#!/bin/sh\necho one\n")}, {Data: secret.New("#!/bin/sh\necho two\n"), Merge: machine.MergeReplace}}}
 	raw := machinetest.Full()
 	raw.UserData = machine.UserData{Raw: true, Layers: raw.Ignition}
-	return []machine.Machine{machinetest.Full(), machinetest.Generated(), nics, deaf, links, script, merged, replaced, raw}
+	return []machine.Machine{machinetest.Full(), machinetest.Generated(), nics, interfaces, deaf, links, script, merged, replaced, raw}
 }
 
 // forIgnition is a machine whose user-data is an Ignition config, for data sources that express other fields then.

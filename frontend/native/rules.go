@@ -53,6 +53,7 @@ var rules = ruleSet{
 	"groups.name": is(userName).must(), "groups.gid": between(0, maxID), "groups.members": is(userName),
 
 	"ssh.authorizedKeys": is(publicKey), "ssh.hostKeys.type": oneOf("rsa", "ecdsa", "ed25519").must(),
+	"ssh.genKeyTypes":      oneOf("rsa", "ecdsa", "ed25519"),
 	"ssh.hostKeys.private": is(anyText).must(), "ssh.hostKeys.public": is(publicKey), "ssh.hostKeys.certificate": is(publicKey),
 
 	"files.path": is(absolute).must(), "files.owner": is(owner),
@@ -64,6 +65,7 @@ var rules = ruleSet{
 	"network.mode": oneOf("dhcp", "disabled"), "network.dns.servers": is(address), "network.dns.search": is(hostName), "network.dns.options": is(option),
 	"network.nics.name": is(simpleName), "network.nics.kind": oneOf("physical", "bond", "bridge", "vlan"),
 	"network.nics.rename": is(interFace), "network.nics.mac": is(macAddress), "network.nics.mtu": between(68, 65535),
+	"network.nics.match": oneOf("mac", "name"), "network.format": oneOf("eni"),
 	"network.nics.dhcp6": oneOf("stateful", "stateless"), "network.nics.addresses": is(prefix),
 	"network.nics.gateway4": is(address4), "network.nics.gateway6": is(address6),
 	"network.nics.routes.to": is(subnet).must(), "network.nics.routes.via": is(address), "network.nics.routes.metric": between(0, math.MaxUint32),
@@ -125,6 +127,6 @@ var rules = ruleSet{
 	"hardware.cpuShares": between(2, 262144), "hardware.cpuQuota": atLeast(1000), "hardware.cpuPeriod": between(1000, 1000000),
 
 	"boot.kernel": is(absolute), "boot.initrd": is(absolute), "boot.append": is(line),
-	"compat":     oneOf("kubevirt"),
+	"compat":     oneOf("kubevirt", "ovirt"),
 	"dataSource": is(simpleName), "dsmode": oneOf("local", "net", "disabled"), "restartPolicy": oneOf("Always", "OnFailure", "Never"),
 }

@@ -82,11 +82,11 @@ func Full() machine.Machine {
 }
 
 // Generated returns Full without the fields that switch off what vmseed generates from the others: userData.raw,
-// userData.mountScriptMark, network.mode and network.document, and the layers of user-data replace nothing.
+// userData.mountScriptMark, network.mode, network.format and network.document, and the layers of user-data replace nothing.
 func Generated() machine.Machine {
 	m := Full()
 	for _, f := range []machine.Field{"userData.raw", "userData.mountScriptMark", "userData.layers.merge",
-		"network.mode", "network.document", "metaData.merge", "vendorData.merge"} {
+		"network.mode", "network.format", "network.document", "metaData.merge", "vendorData.merge"} {
 		machine.Clear(&m, f)
 	}
 	return m
@@ -138,6 +138,7 @@ func ssh() machine.SSH {
 			Public:      "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHNzaC1ob3N0S2V5cy1wdWJsaWMtMDEyMzQ1Njc4OTAx ssh@hostKeys",
 			Certificate: "ssh-ed25519-cert-v01@openssh.com AAAAIHNzaC1ob3N0S2V5cy1jZXJ0 ssh@certificate",
 		}},
+		GenKeyTypes:    []string{"ed25519", "rsa"},
 		DeleteHostKeys: of(false), PasswordAuth: of(true), DisableRoot: of(false),
 	}
 }
@@ -187,13 +188,13 @@ func network() machine.Network {
 		}
 	}
 	return machine.Network{
-		Mode: "disabled",
-		DNS:  dns(53, "network-dns"),
+		Mode: "disabled", Format: "eni",
+		DNS: dns(53, "network-dns"),
 		Document: layer("network-document-name",
 			"version: 2\nethernets: {canary0: {dhcp4: true}}\n", machine.MergeReplace),
 		NICs: []machine.NIC{
 			{
-				Name: "nics-name", Kind: "physical", Rename: "nicsrename0", MAC: "52:54:00:aa:bb:01", MTU: 1437,
+				Name: "nics-name", Kind: "physical", Rename: "nicsrename0", MAC: "52:54:00:aa:bb:01", Match: "mac", MTU: 1437,
 				DHCP6: "stateless", SLAAC: true, AcceptRA: of(true),
 				Addrs:    []netip.Prefix{netip.MustParsePrefix("198.51.100.17/24"), netip.MustParsePrefix("2001:db8:1::17/64")},
 				Gateway4: netip.MustParseAddr("198.51.100.1"), Gateway6: netip.MustParseAddr("2001:db8:1::1"),

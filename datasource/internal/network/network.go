@@ -2,6 +2,7 @@
 package network
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,7 +15,7 @@ import (
 // Expresses lists the fields that Config takes over, without those that a form of network document has no words for.
 func Expresses(without ...machine.Field) machine.FieldSet {
 	fields := []machine.Field{"network.mode", "network.dns.servers", "network.dns.search", "network.document",
-		"network.nics.name", "network.nics.kind", "network.nics.rename", "network.nics.mac", "network.nics.mtu",
+		"network.nics.name", "network.nics.kind", "network.nics.rename", "network.nics.mac", "network.nics.match", "network.nics.mtu",
 		"network.nics.dhcp4", "network.nics.dhcp6", "network.nics.slaac", "network.nics.acceptRA",
 		"network.nics.addresses", "network.nics.gateway4", "network.nics.gateway6", "network.nics.routes",
 		"network.nics.dns.servers", "network.nics.dns.search", "network.nics.onBoot",
@@ -97,6 +98,9 @@ func convert(n machine.NIC) netconfig.Link {
 	}
 	if link.Kind == "" {
 		link.Kind = netconfig.Physical
+	}
+	if n.Match == "name" {
+		link.Name, link.MAC = cmp.Or(n.Rename, n.Name), ""
 	}
 	if n.AcceptRA != nil {
 		link.AcceptRA = netconfig.SwitchOf(*n.AcceptRA)

@@ -34,7 +34,7 @@ var lostKeys = map[string]string{
 	"manage_resolv_conf": "give the name servers in the definition's network", "mcollective": byCommand, "package_reboot_if_required": byCommand,
 	"puppet": byCommand, "random_seed": "the hypervisor's random number generator is enough", "resize_rootfs": "the images of such guests grow their root by themselves",
 	"resolv_conf": "give the name servers in the definition's network", "rh_subscription": byCommand, "rpi": byImage, "rsyslog": byFile,
-	"salt_minion": byCommand, "snap": byCommand, "spacewalk": byCommand, "ssh_genkeytypes": "give host keys with ssh_keys",
+	"salt_minion": byCommand, "snap": byCommand, "spacewalk": byCommand,
 	"swap": "write the swap file's unit with the definition's units", "ubuntu_advantage": byCommand, "ubuntu_pro": byCommand,
 	"wireguard": byFile, "yum_repo_dir": byFile, "yum_repos": byFile, "zypper": byFile,
 	"preserve_hostname": "leave the host name out of the definition",
@@ -106,6 +106,7 @@ func (r *reader) systemKeys() keys {
 		"power_state":     r.powerState,
 		"ssh_keys":        r.hostKeys,
 		"ssh_deletekeys":  r.setFlag("ssh.deleteHostKeys", &m.SSH.DeleteHostKeys),
+		"ssh_genkeytypes": r.addTexts("ssh.genKeyTypes", &m.SSH.GenKeyTypes),
 		"ssh_pwauth":      r.passwordAuth,
 		"disable_root":    r.setFlag("ssh.disableRoot", &m.SSH.DisableRoot),
 	}

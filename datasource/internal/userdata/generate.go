@@ -238,6 +238,7 @@ func (g *generator) ssh() {
 	}
 	g.put("ssh_keys", keys)
 	g.put("ssh_deletekeys", s.DeleteHostKeys)
+	g.put("ssh_genkeytypes", s.GenKeyTypes)
 	g.put("ssh_pwauth", s.PasswordAuth)
 	g.put("disable_root", s.DisableRoot)
 }

@@ -38,7 +38,7 @@ const nothing = cloudconfig.Header + "\n{}\n"
 // Expresses lists the fields of a machine that end up in user-data and vendor-data.
 func Expresses() machine.FieldSet {
 	return machine.NewFieldSet("guest.timezone", "guest.locale", "keyboard", "ntp", "packages", "caCerts",
-		"users", "groups.name", "groups.members", "ssh.hostKeys", "ssh.deleteHostKeys", "ssh.passwordAuth", "ssh.disableRoot",
+		"users", "groups.name", "groups.members", "ssh.hostKeys", "ssh.deleteHostKeys", "ssh.genKeyTypes", "ssh.passwordAuth", "ssh.disableRoot",
 		"files", "environment", "mounts", "deviceLinks", "bootcmd", "runcmd", "scripts", "phoneHome", "powerState",
 		"units", "storage", "userData", "vendorData")
 }
