@@ -18,8 +18,9 @@ type scenario struct {
 	name, vm string
 	// args are those of vmseed run.
 	args []string
-	// user logs in over SSH; without one the serial console is asked.
-	user string
+	// user logs in over SSH; without one the serial console is asked, by the log-in of console.
+	user    string
+	console testguest.Login
 	// status is the exit status of vmseed run, output what must stand in what it prints.
 	status int
 	output []string
@@ -55,7 +56,7 @@ func TestBoots(t *testing.T) {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			v := newVM(t, program, s.vm)
-			v.user, v.key = s.user, f.key
+			v.user, v.key, v.console = s.user, f.key, s.console
 			if !t.Run("first boot", func(t *testing.T) { firstBoot(t, v, s) }) {
 				return
 			}
@@ -87,25 +88,14 @@ func firstBoot(t *testing.T, v *vm, s scenario) {
 	}
 }
 
-// examine makes checks inside the guest, all in one go.
+// examine makes checks inside the guest.
 func (v *vm) examine(t *testing.T, checks []check) {
 	t.Helper()
-	const mark = "\x1e"
-	var script strings.Builder
+	var all []testguest.Check
 	for _, c := range checks {
-		script.WriteString("( " + c.command + "\n) 2>&1; printf '\\036'\n")
+		all = append(all, testguest.Check{Name: c.name, Command: c.command, Want: c.want})
 	}
-	answers := strings.Split(v.ask(t, script.String()), mark)
-	if len(answers) != len(checks)+1 {
-		t.Fatalf("the guest answers %d of %d questions:\n%s", len(answers)-1, len(checks), strings.Join(answers, "\n"))
-	}
-	for i, c := range checks {
-		t.Run(c.name, func(t *testing.T) {
-			if got := strings.TrimSpace(answers[i]); got != strings.TrimSpace(c.want) {
-				t.Errorf("in the guest:\n%s\nprints\n%s\nwant\n%s", c.command, got, c.want)
-			}
-		})
-	}
+	testguest.Examine(t, func(script string) string { return v.ask(t, script) }, all)
 }
 
 // fixtures are the files that the boots share.

@@ -8,14 +8,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vmseed/vmseed/internal/testguest"
 )
 
-// kubevirtSeed is the VirtualMachineInstance of KubeVirt's page on cloud-init, word for word. It lets nobody log in by key.
+// kubevirtSeed is the VirtualMachineInstance of KubeVirt's page on cloud-init, word for word. It lets nobody log in by
+// key, so the password that it sets opens the console.
 func kubevirtSeed(_ *testing.T, f fixtures) scenario {
 	return scenario{
-		name: "KubeVirt VMI of seed 003, NoCloud", vm: "testvm-nocloud",
-		args: size(filepath.Join("..", "examples", "kubevirt", "testvm-inline.yaml"), "--image", f.image,
-			"--kernel", f.kernel, "--initrd", f.initrd, "--append", rootConsole, "--accel", "tcg"),
+		name: "KubeVirt VMI of seed 003, NoCloud", vm: "testvm-nocloud", console: testguest.Login{User: "debian", Password: "atomic"},
+		args:   size(filepath.Join("..", "examples", "kubevirt", "testvm-inline.yaml"), "--image", f.image, "--accel", "tcg"),
 		output: []string{"cidata by iso", "first boot went well"},
 		checks: func(t *testing.T, v *vm) []check {
 			return slices.Concat(placed(t, v), []check{

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vmseed/vmseed/internal/testguest"
 )
 
 // The limits bound what should take far less, so that only what hangs reaches them, however busy the machine is.
@@ -45,8 +47,9 @@ func need(t *testing.T, program, debianPackage string) {
 // vm is one VM of the test, in a state directory of its own.
 type vm struct {
 	program, dir, name string
-	// login is the user and the private key for SSH; without them questions go through the serial console.
+	// user and key are the log-in for SSH; without a user questions go through the serial console, with the log-in there.
 	user, key string
+	console   testguest.Login
 }
 
 // newVM makes a state directory whose VM is removed at the end of the test, and with it every process.
@@ -228,8 +231,8 @@ func (v *vm) ask(t *testing.T, script string) string {
 	t.Helper()
 	if v.user == "" {
 		c := openConsole(t, v)
-		defer c.close()
-		return c.ask(t, script)
+		defer c.Close()
+		return c.Ask(t, script)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), answerLimit)
 	defer cancel()
