@@ -63,6 +63,10 @@ type Options struct {
 	Console bool
 	// Detach lets the VM outlive the process that starts it, and the one that watches it.
 	Detach bool
+	// Booted says that the guest's first boot is over, so what is for that alone is left out.
+	Booted bool
+	// Paused leaves the guest stopped before its first instruction.
+	Paused bool
 }
 
 // State is the state of a VM.
@@ -105,6 +109,12 @@ type FirmwareConfigurer interface {
 type Lister interface {
 	// List returns the ids of VMs, for Open.
 	List(ctx context.Context) ([]string, error)
+}
+
+// Preparer is the optional power to make everything that Start needs, disks and plan, without starting the machine. What is
+// there already is kept, so a machine that was prepared starts with the disks that it was given then.
+type Preparer interface {
+	Prepare(ctx context.Context, vm VM) error
 }
 
 // Planner is the optional power to say what Start would run, without running it.

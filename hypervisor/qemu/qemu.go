@@ -50,8 +50,8 @@ func (q *QEMU) Expresses() machine.FieldSet {
 // HasFwCfg reports whether a machine has a firmware configuration device.
 func (q *QEMU) HasFwCfg(m machine.Machine) bool { return fwCfg[architecture(m.Hardware)] }
 
-// prepare derives the launch plan of a VM and what must be made before it can be carried out.
-func (q *QEMU) prepare(vm hypervisor.VM) (supervisor.Plan, command, diag.List, error) {
+// derive makes the launch plan of a VM, and says what must be made before it can be carried out.
+func (q *QEMU) derive(vm hypervisor.VM) (supervisor.Plan, command, diag.List, error) {
 	var none supervisor.Plan
 	dir, err := filepath.Abs(vm.StateDir)
 	if err != nil {
@@ -80,13 +80,16 @@ func (q *QEMU) prepare(vm hypervisor.VM) (supervisor.Plan, command, diag.List, e
 		plan.Attempts = append(plan.Attempts, supervisor.Attempt{Accel: accel, Args: c.args})
 	}
 	plan.NICs, plan.LinksDown, plan.SSH, plan.Helpers = c.nics, c.down, c.ssh, c.helpers
-	plan.Once = c.once
+	plan.Once, plan.Paused = c.once, vm.Options.Paused
+	if vm.Options.Booted {
+		plan = plan.Later()
+	}
 	return plan, c, list, nil
 }
 
 // Check says what of a VM cannot be built as asked.
 func (q *QEMU) Check(vm hypervisor.VM) diag.List {
-	_, _, list, err := q.prepare(vm)
+	_, _, list, err := q.derive(vm)
 	if err != nil {
 		return nil // trouble with the host is for Start to report
 	}
@@ -96,41 +99,53 @@ func (q *QEMU) Check(vm hypervisor.VM) diag.List {
 // Plan returns the command that Start would run first, in the VM's state directory: the names of its sockets are
 // relative to that. Start adds -S and lets the guest run when everything is connected to it.
 func (q *QEMU) Plan(_ context.Context, vm hypervisor.VM) ([]string, error) {
-	plan, _, list, err := q.prepare(vm)
+	plan, _, list, err := q.derive(vm)
 	if err = errors.Join(err, list.Err()); err != nil {
 		return nil, err
 	}
 	return append([]string{plan.Program}, plan.Attempts[0].Args...), nil
 }
 
-// Start starts a placed machine and returns when its guest runs.
-func (q *QEMU) Start(ctx context.Context, vm hypervisor.VM) (hypervisor.Handle, error) {
+// Prepare makes the disks of a placed machine and its plan, without starting it.
+func (q *QEMU) Prepare(ctx context.Context, vm hypervisor.VM) error {
+	_, err := q.prepare(ctx, vm)
+	return err
+}
+
+// prepare makes what a start needs, the plan last: a VM's directory with a plan is complete.
+func (q *QEMU) prepare(ctx context.Context, vm hypervisor.VM) (command, error) {
 	if vm.StateDir == "" {
-		return nil, errors.New("the VM has no state directory")
+		return command{}, errors.New("the VM has no state directory")
 	}
-	plan, c, list, err := q.prepare(vm)
+	plan, c, list, err := q.derive(vm)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	if list.HasErrors() {
-		return nil, list.Err()
+		return c, list.Err()
 	}
 	for i, h := range plan.Helpers {
 		if plan.Helpers[i].Program, err = program(h.Program, h.Name); err != nil {
-			return nil, err
+			return c, err
 		}
 	}
 	for name, text := range c.files {
 		if err := atomicfile.WriteBytes(filepath.Join(vm.StateDir, name), []byte(text)); err != nil {
-			return nil, err
+			return c, err
 		}
 	}
 	for _, s := range c.volumes {
 		if err := s.run(ctx); err != nil {
-			return nil, err
+			return c, err
 		}
 	}
-	if err := plan.Save(vm.StateDir); err != nil {
+	return c, plan.Save(vm.StateDir)
+}
+
+// Start starts a placed machine and returns when its guest runs.
+func (q *QEMU) Start(ctx context.Context, vm hypervisor.VM) (hypervisor.Handle, error) {
+	c, err := q.prepare(ctx, vm)
+	if err != nil {
 		return nil, err
 	}
 	client, err := supervisor.Open(vm.StateDir, q.Supervisor...)

@@ -104,7 +104,7 @@ var layers = []layer{
 	{of: "internal/supervisor", may: append([]string{"machine", "seed", "report", "internal/atomicfile", "internal/qga", "internal/qmp", "internal/vmnet"}, words...),
 		libraries: []string{"golang.org/x/sys/unix"}, why: "the owner of a running VM knows its plan, never the document it came from"},
 	{of: "internal/boot", may: append([]string{".", "image", "machine", "seed", "hypervisor", "report", "frontend", "datasource/ignition", "delivery", "delivery/firmware", "format/...",
-		"internal/atomicfile", "internal/bounded", "internal/supervisor", "internal/vmnet"}, words...), libraries: []string{"golang.org/x/sys/unix"},
+		"internal/atomicfile", "internal/bounded", "internal/supervisor", "internal/vmnet"}, words...), libraries: []string{yaml, "golang.org/x/sys/unix"},
 		why: "a machine is brought from its definition to a running VM in one way, whether a command, the daemon or a node asks"},
 	{of: "internal/ovirtclient", may: append([]string{"format/element", "internal/bounded"}, words...), why: "it fetches documents of a live engine; what they mean is the front end's to say"},
 	{of: "internal/judge", libraries: []string{"golang.org/x/sys/unix"}, why: "the real consumers judge files, whoever wrote them"},

@@ -24,7 +24,6 @@ import (
 	"github.com/vmseed/vmseed/diag"
 	frontends "github.com/vmseed/vmseed/frontend/all"
 	hypervisors "github.com/vmseed/vmseed/hypervisor/all"
-	"github.com/vmseed/vmseed/image"
 )
 
 // The exit statuses of the command.
@@ -50,8 +49,6 @@ type app struct {
 	stateDir    string
 	// noted is the command that shows the notes that this one leaves out.
 	noted string
-	// leases keep the images that a VM is about to use from being pruned until the command ends.
-	leases []*image.Image
 }
 
 // exitError is an error with the status that the command ends with. A silent one has been reported already.

@@ -9,10 +9,11 @@ import (
 	frontends "github.com/vmseed/vmseed/frontend/all"
 	hypervisors "github.com/vmseed/vmseed/hypervisor/all"
 	"github.com/vmseed/vmseed/image"
+	"github.com/vmseed/vmseed/internal/boot"
 	"github.com/vmseed/vmseed/machine"
 )
 
 // explanations returns what every package has to say about its diagnostics.
 func explanations() []diag.Explanation {
-	return slices.Concat(vmseed.Codes(), Codes(), machine.Codes(), image.Codes(), frontends.Codes(), datasources.Codes(), hypervisors.Codes())
+	return slices.Concat(vmseed.Codes(), Codes(), boot.Codes(), machine.Codes(), image.Codes(), frontends.Codes(), datasources.Codes(), hypervisors.Codes())
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/vmseed/vmseed/format/cloudconfig/lint"
 	"github.com/vmseed/vmseed/format/ignconfig"
 	"github.com/vmseed/vmseed/image"
+	"github.com/vmseed/vmseed/internal/boot"
 	"github.com/vmseed/vmseed/internal/supervisor"
 )
 
@@ -36,7 +37,7 @@ func (a *app) words() map[string][]string {
 		forms = append(forms, string(f))
 	}
 	return map[string][]string{
-		"accel": accels(), "arch": {"amd64", "arm64"}, "datasource": names(a.engine.DataSources), "delivery": runWays(), "diagnostics": forms,
+		"accel": accels(), "arch": {"amd64", "arm64"}, "datasource": names(a.engine.DataSources), "delivery": boot.Ways(), "diagnostics": forms,
 		"dsmode": {"local", "net", "disabled"}, "fail-on": {"error", "warning", "deprecated"}, "firmware": {"bios", "uefi"}, "guest": guests(),
 		"ignition-platform": ignition.Platforms(), "net": networks(), "pull": policies, "to": a.engine.Forms(),
 		"render format": names(a.engine.Deliveries), "list output": {"json"}, "inspect output": {"json"}, "ls output": {"json"},

@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,21 +13,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/kubeobject"
-	"github.com/vmseed/vmseed/hypervisor"
 	"github.com/vmseed/vmseed/image"
+	"github.com/vmseed/vmseed/internal/boot"
 	"github.com/vmseed/vmseed/internal/supervisor"
-	"github.com/vmseed/vmseed/machine"
 )
 
-// imageStore is where images are kept that were fetched: below the cache directory of the user.
+// imageStore is where images are kept that were fetched.
 func imageStore() (*image.Store, error) {
-	cache, err := os.UserCacheDir()
+	store, err := boot.UserImages()
 	if err != nil {
 		return nil, &exitError{exitEnvironment, err}
 	}
-	return &image.Store{Dir: filepath.Join(cache, "vmseed", "images")}, nil
+	return store, nil
 }
 
 // imageTrouble gives errors about an image that the command line names their exit status.
@@ -42,143 +38,6 @@ func imageTrouble(err error) error {
 		status = exitEnvironment
 	}
 	return &exitError{status, err}
-}
-
-// imageFlag reads --image. A file of that name goes before everything else that the text may mean.
-func imageFlag(text string) (image.Reference, error) {
-	if _, err := os.Stat(text); text == "" || !errors.Is(err, fs.ErrNotExist) {
-		return image.FileReference(text), nil
-	}
-	ref, err := image.Parse(text)
-	if err == nil && ref.Kind == image.File {
-		return ref, usagef("--image: there is no file %s", text)
-	}
-	if err == nil {
-		err = ref.Check()
-	}
-	if err != nil {
-		return ref, usagef("--image: %w", err)
-	}
-	return ref, nil
-}
-
-// documentImage reads the image that a definition names for a disk. Of a Virtlet pod only URLs say where the image is; for
-// other names Virtlet's nodes have tables.
-func documentImage(m machine.Machine, text string) (ref image.Reference, ok bool, err error) {
-	url := strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://")
-	switch {
-	case m.Document.Form == "virtlet" && !url:
-		return ref, false, nil
-	case m.Document.Form == "kubevirt" && !url:
-		ref, err = image.ParseContainer(text)
-	default:
-		ref, err = image.Parse(text)
-	}
-	return ref, true, err
-}
-
-// images finds the images that --image and the definition name, for disks whose contents no other flag gives.
-func (a *app) images(ctx context.Context, f *runFlags, vm *hypervisor.VM, l *diag.List, dir string) error {
-	m := vm.Machine
-	for i, d := range m.Disks {
-		if d.Root && f.image != "" {
-			ref, err := imageFlag(f.image)
-			if err != nil {
-				return err
-			}
-			if ref.Kind == image.File {
-				continue // volumes has taken it
-			}
-			path, err := a.resolve(ctx, f, ref, m.Hardware.Arch, dir)
-			if err != nil {
-				return imageTrouble(err)
-			}
-			vm.Volumes[d.Name] = hypervisor.Volume{Path: path, Overlay: true}
-			continue
-		}
-		if _, given := vm.Volumes[d.Name]; given || d.Source.Image == "" {
-			continue
-		}
-		ref, ok, err := documentImage(m, d.Source.Image)
-		if !ok {
-			continue
-		}
-		path := ""
-		if err == nil {
-			path, err = a.resolve(ctx, f, ref, m.Hardware.Arch, dir)
-		}
-		if err != nil {
-			if err := imageDiagnostic(m, i, err, l); err != nil {
-				return err
-			}
-			continue
-		}
-		vm.Volumes[d.Name] = hypervisor.Volume{Path: path, Overlay: true}
-	}
-	return nil
-}
-
-// imageDiagnostic adds what is wrong with the image of a disk to the list, at its place in the definition. Troubles of
-// this host and its network remain errors.
-func imageDiagnostic(m machine.Machine, disk int, err error, l *diag.List) error {
-	d := m.Disks[disk]
-	remedy := "; or give it with --volume " + d.Name + "=PATH"
-	if d.Root {
-		remedy = "; or give it with --image"
-	}
-	var e *image.Error
-	if !errors.As(err, &e) || e.Fault == image.Unavailable {
-		return &exitError{exitEnvironment, fmt.Errorf("the image of disk %q: %w%s", d.Name, err, remedy)}
-	}
-	field := fmt.Sprintf("disks[%d].source.image", disk)
-	code := image.CodeBadImage
-	if e.Fault == image.BadReference {
-		code = image.CodeBadReference
-	}
-	bare := *e
-	bare.Remedy = ""
-	l.Add(diag.Diagnostic{Code: code, Severity: diag.Error, Range: m.Places.Find(field), Field: field,
-		Summary: fmt.Sprintf("the image of disk %q: %v", d.Name, &bare), Remedy: strings.TrimPrefix(e.Remedy+remedy, "; or ")})
-	return nil
-}
-
-// resolve returns the path of an image. With --dry-run nothing is fetched: an empty file in dir takes the place of an
-// image that is not here yet.
-func (a *app) resolve(ctx context.Context, f *runFlags, ref image.Reference, arch, dir string) (string, error) {
-	store, err := imageStore()
-	if err != nil {
-		return "", err
-	}
-	if f.dryRun && ref.Kind != image.File {
-		i, err := store.Lookup(ref, arch)
-		if err != nil {
-			return "", err
-		}
-		if i != nil {
-			a.leases = append(a.leases, i)
-			return i.Path, nil
-		}
-		if f.pull != string(image.Never) {
-			fmt.Fprintf(a.Err, "%s is not on this host; it would be pulled\n", ref)
-			path := filepath.Join(dir, "image")
-			return path, os.WriteFile(path, make([]byte, 512), 0o600)
-		}
-	}
-	p := a.progress("")
-	defer p.end()
-	i, err := store.Resolve(ctx, ref, image.Options{Arch: arch, Policy: image.Policy(f.pull), Progress: p.pulling(ref)})
-	if err != nil {
-		if ctx.Err() != nil {
-			err = interrupted()
-		}
-		return "", err
-	}
-	a.leases = append(a.leases, i)
-	root, err := a.vmRoot()
-	if err != nil || ref.Kind == image.File {
-		return i.Path, err
-	}
-	return i.Path, store.AddUser(root)
 }
 
 // pulling returns a callback that shows a fetch: on a terminal as a bar, else by one line at its beginning.

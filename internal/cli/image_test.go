@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log"
 	"net/http/httptest"
@@ -27,6 +28,7 @@ import (
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/hypervisor"
 	"github.com/vmseed/vmseed/image"
+	"github.com/vmseed/vmseed/internal/boot"
 	"github.com/vmseed/vmseed/internal/supervisor"
 	"github.com/vmseed/vmseed/machine"
 )
@@ -183,7 +185,7 @@ func TestRunImageFlag(t *testing.T) {
 		if err := os.WriteFile(name, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if ref, err := imageFlag(name); err != nil || ref.Kind != image.File {
+		if ref, err := boot.ParseImage(name); err != nil || ref.Kind != image.File {
 			t.Errorf("%s is a file here, but is read as %s %s, %v", name, ref.Kind, ref, err)
 		}
 	}
@@ -221,22 +223,24 @@ func TestRunImages(t *testing.T) {
 			t.Setenv("XDG_CACHE_HOME", t.TempDir())
 			var stderr bytes.Buffer
 			a := &app{Streams: Streams{Out: io.Discard, Err: &stderr}, engine: newEngine()}
-			f := &runFlags{image: tt.flag, pull: "missing", dryRun: tt.dry}
-			if tt.pull != "" {
-				f.pull = tt.pull
-			}
+			o := boot.Options{Image: tt.flag, Pull: image.Policy(tt.pull), DryRun: tt.dry}
 			m := machine.Machine{Name: "vm", Namespace: "default", Document: machine.Document{Form: tt.form},
 				Disks: []machine.Disk{{Name: "root", Root: true, Source: machine.DiskSource{Blank: true}}, {Name: "data", Source: machine.DiskSource{Image: tt.document}}}}
 			m.Places = machine.Places{"disks[1]": diag.Range{File: "vm.yaml"}}
-			vm := hypervisor.VM{Machine: m, Volumes: map[string]hypervisor.Volume{}}
 			if tt.volume {
-				vm.Volumes["data"] = hypervisor.Volume{Path: "/d"}
+				o.Volumes = []boot.Volume{{Name: "data", Volume: hypervisor.Volume{Path: "/d"}}}
 			}
-			var l diag.List
-			dir := t.TempDir()
-			err := a.images(context.Background(), f, &vm, &l, dir)
-			if (err != nil) != (tt.status != 0) || err != nil && (statusOf(err) != tt.status || !strings.Contains(err.Error(), tt.say)) {
-				t.Fatalf("got %v (status %d), want status %d, %s", err, statusOf(err), tt.status, tt.say)
+			root := t.TempDir()
+			p, l, err := a.launcher(root).Try(context.Background(), m, o)
+			err = bootTrouble(context.Background(), err)
+			if (err != nil) != (tt.status != 0) || err != nil && (hostStatus(err) != tt.status || !strings.Contains(err.Error(), tt.say)) {
+				t.Fatalf("got %v (status %d), want status %d, %s", err, hostStatus(err), tt.status, tt.say)
+			}
+			if p != nil {
+				defer p.Discard()
+				for _, ref := range p.Absent {
+					fmt.Fprintf(&stderr, "%s is not on this host; it would be pulled", ref)
+				}
 			}
 			if tt.code != 0 {
 				if len(l) != 1 || l[0].Code != tt.code || l[0].Range.File != "vm.yaml" || l[0].Field != "disks[1].source.image" || !strings.Contains(l[0].Summary, tt.say) ||
@@ -248,44 +252,56 @@ func TestRunImages(t *testing.T) {
 			if len(l) != 0 || err == nil && !strings.Contains(stderr.String(), tt.say) {
 				t.Errorf("got %v\n%s", l, &stderr)
 			}
-			pulled := err == nil && !tt.volume && (tt.document != "cirros" || tt.flag != "")
-			v := vm.Volumes["data"]
+			pulled := !tt.volume && (tt.document != "cirros" || tt.flag != "")
+			if err != nil {
+				return
+			}
+			v := p.VM.Volumes["data"]
 			if tt.flag != "" {
-				v = vm.Volumes["root"]
+				v = p.VM.Volumes["root"]
 			}
 			switch {
 			case !pulled:
 				if v.Overlay {
-					t.Errorf("got %+v", vm.Volumes)
+					t.Errorf("got %+v", p.VM.Volumes)
 				}
 			case tt.dry:
-				if filepath.Dir(v.Path) != dir || !v.Overlay {
-					t.Errorf("got %+v", vm.Volumes)
+				if filepath.Base(v.Path) != "image" || !v.Overlay {
+					t.Errorf("got %+v", p.VM.Volumes)
 				}
 				if files, err := os.ReadDir(os.Getenv("XDG_CACHE_HOME")); err != nil || len(files) != 0 {
 					t.Errorf("%v, %v: a dry run writes into the cache", files, err)
 				}
 			default:
-				got, err := os.ReadFile(v.Path)
-				if err != nil || !bytes.Equal(got, disk) || !v.Overlay {
-					t.Errorf("%+v: %d bytes, %v", v, len(got), err)
-				}
-				store, err := imageStore()
-				if err != nil {
-					t.Fatal(err)
-				}
-				users, err := store.Users()
-				if root, rootErr := a.vmRoot(); err != nil || rootErr != nil || len(users) > 1 || len(users) == 1 && users[0] != root {
-					t.Errorf("%v, %v: the directory of VMs is not known to the store", users, err)
-				}
-				// The image is held until the command ends.
-				if gone, err := store.Prune(context.Background(), image.PruneOptions{All: true}); err != nil || len(gone) != 0 {
-					t.Errorf("%v, %v was pruned", gone, err)
-				}
+				checkPulled(t, v, disk, root)
 			}
 		})
 	}
 }
+
+// checkPulled holds that a volume is an overlay on an image that is in the store, and held there.
+func checkPulled(t *testing.T, v hypervisor.Volume, disk []byte, root string) {
+	t.Helper()
+	got, err := os.ReadFile(v.Path)
+	if err != nil || !bytes.Equal(got, disk) || !v.Overlay {
+		t.Errorf("%+v: %d bytes, %v", v, len(got), err)
+	}
+	store, err := imageStore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	users, err := store.Users()
+	if err != nil || len(users) > 1 || len(users) == 1 && users[0] != root {
+		t.Errorf("%v, %v: the directory of VMs is not known to the store", users, err)
+	}
+	// The image is held until the VM's disk is made.
+	if gone, err := store.Prune(context.Background(), image.PruneOptions{All: true}); err != nil || len(gone) != 0 {
+		t.Errorf("%v, %v was pruned", gone, err)
+	}
+}
+
+// hostStatus is the exit status of an error that may be of this host.
+func hostStatus(err error) int { return statusOf(hostTrouble(err)) }
 
 // TestRunImageFile holds that the image of a second disk is fetched although that of the first is a file.
 func TestRunImageFile(t *testing.T) {
@@ -295,11 +311,15 @@ func TestRunImageFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := &app{Streams: Streams{Out: io.Discard, Err: io.Discard}, engine: newEngine()}
-	vm := hypervisor.VM{Volumes: map[string]hypervisor.Volume{}, Machine: machine.Machine{Document: machine.Document{Form: "kubevirt"}, Disks: []machine.Disk{
-		{Name: "root", Root: true, Source: machine.DiskSource{Image: "127.0.0.1:1/x"}}, {Name: "drivers", Source: machine.DiskSource{Image: ref}}}}}
-	var l diag.List
-	if err := a.images(t.Context(), &runFlags{image: root, pull: "missing"}, &vm, &l, t.TempDir()); err != nil || len(l) != 0 || !vm.Volumes["drivers"].Overlay {
-		t.Errorf("%v, %v: got %+v", err, l, vm.Volumes)
+	m := machine.Machine{Name: "vm", Namespace: "default", Document: machine.Document{Form: "kubevirt"}, Disks: []machine.Disk{
+		{Name: "root", Root: true, Source: machine.DiskSource{Image: "127.0.0.1:1/x"}}, {Name: "drivers", Source: machine.DiskSource{Image: ref}}}}
+	p, l, err := a.launcher(t.TempDir()).Try(t.Context(), m, boot.Options{Image: root})
+	if err != nil || len(l) != 0 {
+		t.Fatal(err, l)
+	}
+	defer p.Discard()
+	if !p.VM.Volumes["drivers"].Overlay {
+		t.Errorf("got %+v", p.VM.Volumes)
 	}
 }
 

@@ -71,7 +71,7 @@ func (in *inputFlags) register(cmd *cobra.Command) {
 }
 
 // read returns the files of the command line with their roles.
-func (a *app) read(in *inputFlags, args []string) ([]vmseed.Input, error) {
+func (a *app) read(ctx context.Context, in *inputFlags, args []string) ([]vmseed.Input, error) {
 	var out []vmseed.Input
 	add := func(file string, role frontend.Role) error {
 		if file == "" {
@@ -90,7 +90,8 @@ func (a *app) read(in *inputFlags, args []string) ([]vmseed.Input, error) {
 	}
 	var errs []error
 	for _, file := range append(args, in.files...) {
-		errs = append(errs, add(file, frontend.Definition))
+		data, name, err := a.definition(ctx, file)
+		out, errs = append(out, vmseed.Input{File: name, Data: data}), append(errs, err)
 	}
 	errs = append(errs, add(in.userData, frontend.UserData), add(in.metaData, frontend.MetaData),
 		add(in.vendorData, frontend.VendorData), add(in.networkConfig, frontend.NetworkConfig))
@@ -131,7 +132,7 @@ func (a *app) machines(ctx context.Context, in *inputFlags, args []string) ([]ma
 	if err := errors.Join(in.checkPlatform(), checkGuest(in.guest)); err != nil {
 		return nil, nil, err
 	}
-	inputs, err := a.read(in, args)
+	inputs, err := a.read(ctx, in, args)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/vmseed/vmseed/delivery"
 	deliveries "github.com/vmseed/vmseed/delivery/all"
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/internal/boot"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/seed"
 )
@@ -164,7 +165,7 @@ func (a *app) deliver(ctx context.Context, steps []step) (written []string, err 
 		receipt, err := a.engine.Deliver(ctx, s.seed, s.format, s.target)
 		if err != nil {
 			err = errors.Join(remedy(err), a.engine.Remove(context.WithoutCancel(ctx), done...))
-			if ctx.Err() == nil && isInputError(err) {
+			if ctx.Err() == nil && boot.OfInput(err) {
 				return nil, &exitError{exitInput, err}
 			}
 			return nil, &exitError{exitEnvironment, err}
@@ -180,12 +181,4 @@ func (a *app) deliver(ctx context.Context, steps []step) (written []string, err 
 		}
 	}
 	return written, nil
-}
-
-// isInputError tells what the content of the seed causes from what the disk does: a name that no volume can hold, a
-// directory that holds something else.
-func isInputError(err error) bool {
-	var pathError *os.PathError
-	var system interface{ Timeout() bool } // syscall.Errno
-	return !errors.As(err, &pathError) && !errors.As(err, &system)
 }

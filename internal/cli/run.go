@@ -1,12 +1,9 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,10 +15,10 @@ import (
 	"github.com/vmseed/vmseed/format/kubeobject"
 	"github.com/vmseed/vmseed/hypervisor"
 	"github.com/vmseed/vmseed/image"
+	"github.com/vmseed/vmseed/internal/boot"
 	"github.com/vmseed/vmseed/internal/supervisor"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/report"
-	"github.com/vmseed/vmseed/seed"
 )
 
 // runFlags are those of run beside the input's.
@@ -57,7 +54,7 @@ removed; --rm does that at the end.`,
 	fl.StringVar(&f.pull, "pull", string(image.Missing), "when to ask the registry or web server of an image: missing, always or never")
 	fl.StringArrayVar(&f.volumes, "volume", nil, "contents of a disk, or the directory of a share: NAME=PATH (repeatable)")
 	fl.StringVar(&f.seed, "seed", "", "attach a prepared seed, unchanged, instead of rendering one")
-	fl.StringVar(&f.delivery, "delivery", "auto", "how the guest gets the seed: "+strings.Join(runWays(), ", "))
+	fl.StringVar(&f.delivery, "delivery", "auto", "how the guest gets the seed: "+strings.Join(boot.Ways(), ", "))
 	fl.StringVar(&f.memory, "memory", "", "memory, such as 2Gi, instead of what the definition says")
 	fl.IntVar(&f.cpus, "cpus", 0, "number of processors instead of what the definition says")
 	fl.StringVar(&f.arch, "arch", "", "architecture of the guest: amd64 or arm64 (default that of this host)")
@@ -86,11 +83,11 @@ func (a *app) runMachine(ctx context.Context, f *runFlags, args []string) error 
 	if err != nil {
 		return usagef("--fail-on: %w", err)
 	}
-	if !slices.Contains(runWays(), f.delivery) {
-		return usagef("--delivery takes %s, not %q", strings.Join(runWays(), ", "), f.delivery)
+	if !slices.Contains(boot.Ways(), f.delivery) {
+		return usagef("--delivery takes %s, not %q", strings.Join(boot.Ways(), ", "), f.delivery)
 	}
-	if _, err := imageFlag(f.image); err != nil {
-		return err
+	if _, err := boot.ParseImage(f.image); err != nil {
+		return &exitError{exitUsage, err}
 	}
 	if !slices.Contains(image.Policies(), image.Policy(f.pull)) {
 		return usagef("--pull takes missing, always or never, not %q", f.pull)
@@ -124,12 +121,16 @@ func (a *app) runMachine(ctx context.Context, f *runFlags, args []string) error 
 	if err := supervisor.Sweep(root); err != nil {
 		return &exitError{exitEnvironment, err}
 	}
+	o, err := f.boot()
+	if err != nil {
+		return err
+	}
 	if f.dryRun {
-		return a.plan(ctx, f, m, l, root)
+		return a.plan(ctx, a.launcher(root), o, m, l)
 	}
 	p := a.progress(m.Namespace + "/" + m.Name)
 	defer p.end()
-	client, err := a.launch(ctx, f, m, l, root, p)
+	client, err := a.launch(ctx, a.launcher(root), o, m, l, f.replace, p)
 	if err != nil {
 		return err
 	}
@@ -174,6 +175,9 @@ func (a *app) runInput(ctx context.Context, f *runFlags, args []string) (machine
 		}
 	}
 	if f.seed != "" && len(args)+len(f.files) == 0 {
+		if err := f.checkPlatform(); err != nil {
+			return none, nil, err
+		}
 		m := machine.Machine{Name: strings.TrimSuffix(filepath.Base(f.seed), filepath.Ext(f.seed)), Namespace: "default"}
 		if namespace, name, ok := strings.Cut(f.name, "/"); ok {
 			m.Namespace, m.Name = namespace, name
@@ -212,175 +216,58 @@ func override[T comparable](l *diag.List, m *machine.Machine, path string, field
 	*field = value
 }
 
-// vm assembles what is started, with the seed written below dir.
-func (a *app) vm(ctx context.Context, f *runFlags, m machine.Machine, l *diag.List, dir string) (hypervisor.VM, error) {
-	vm := hypervisor.VM{Machine: m, StateDir: dir, Options: f.options, Volumes: map[string]hypervisor.Volume{}}
-	if err := volumes(f, m, &vm, l); err != nil {
-		return vm, err
-	}
-	if err := a.images(ctx, f, &vm, l, dir); err != nil || l.HasErrors() {
-		return vm, err
-	}
-	vm.Machine.Network.NICs = documented(m, l)
-	vm.Login = login(m, rootImage(f, m))
-	return vm, a.attachSeed(ctx, f, m, &vm, l, dir)
-}
-
-// volumes resolves the contents of the machine's disks and the directories of its shares that flags name.
-func volumes(f *runFlags, m machine.Machine, vm *hypervisor.VM, l *diag.List) error {
-	vm.Machine.Shares = slices.Clone(m.Shares)
-	var have []string
-	for _, d := range m.Disks {
-		have = append(have, d.Name)
-		if d.Root && f.image != "" {
-			path, err := filepath.Abs(f.image)
-			if err != nil {
-				return err
-			}
-			vm.Volumes[d.Name] = hypervisor.Volume{Path: path, Overlay: true}
-		}
-	}
+// boot are the wishes of the flags for the VM.
+func (f *runFlags) boot() (boot.Options, error) {
+	o := boot.Options{Image: f.image, Pull: image.Policy(f.pull), Seed: f.seed, Delivery: f.delivery, Render: f.inputFlags.options(),
+		VM: f.options, DryRun: f.dryRun}
 	for _, v := range f.volumes {
 		name, path, ok := strings.Cut(v, "=")
 		if !ok || name == "" || path == "" {
-			return usagef("--volume takes NAME=PATH, not %q", v)
+			return o, usagef("--volume takes NAME=PATH, not %q", v)
 		}
-		path, err := filepath.Abs(path)
-		if err != nil {
-			return err
-		}
-		if i := slices.IndexFunc(m.Shares, func(s machine.Share) bool { return s.Name == name }); i >= 0 {
-			if info, err := os.Stat(path); err != nil || !info.IsDir() {
-				return usagef("--volume %s: a share is a directory, and this is none", v)
-			}
-			vm.Machine.Shares[i].HostPath = path
-			continue
-		}
-		if !slices.Contains(have, name) {
-			for _, s := range m.Shares {
-				have = append(have, s.Name)
-			}
-			return usagef("--volume: the machine has no disk or share %q; it has %s", name, strings.Join(have, ", "))
-		}
-		vm.Volumes[name] = hypervisor.Volume{Path: path}
-		if err := partitioned(m, name, path, l); err != nil {
-			return err
-		}
+		o.Volumes = append(o.Volumes, boot.Volume{Name: name, Volume: hypervisor.Volume{Path: path}})
 	}
-	return nil
+	return o, nil
 }
 
-// unshared complains of shares whose directory is not on this host.
-func unshared(m machine.Machine) (l diag.List) {
-	for i, s := range m.Shares {
-		if info, err := os.Stat(s.HostPath); err == nil && info.IsDir() {
-			continue
-		}
-		at, what := fmt.Sprintf("shares[%d]", i), s.HostPath+" is no directory on this host"
-		if s.HostPath == "" {
-			what = "no directory of this host is named for it"
-		}
-		l.Add(diag.Diagnostic{Code: CodeNoShare, Severity: diag.Error, Range: m.Places.Find(at), Field: at,
-			Summary: fmt.Sprintf("share %q: %s", s.Name, what), Remedy: fmt.Sprintf("give one with --volume %s=DIRECTORY", s.Name)})
+// launcher starts VMs below a directory, and shows the images that are fetched for them.
+func (a *app) launcher(root string) *boot.Launcher {
+	return &boot.Launcher{Engine: a.engine, Root: root, Pulling: func(ref image.Reference) (func(image.Progress), func()) {
+		p := a.progress("")
+		return p.pulling(ref), p.end
+	}}
+}
+
+// unbounded says what of a machine is for others than vmseed run.
+func unbounded(m machine.Machine) (l diag.List) {
+	if m.RestartPolicy == "Always" || m.RestartPolicy == "OnFailure" {
+		l.Notef(CodeRestart, m.Places.Find("restartPolicy"), "", "vmseed run boots the machine once and does not start it again when it has ended")
+	}
+	if h := m.Hardware; h.CPUShares+h.CPUQuota != 0 {
+		l.Notef(CodeProcessorTime, m.Places.Find("hardware.cpuShares"), "", "vmseed run does not limit the processor time of the machine")
 	}
 	return l
 }
 
-// checkVM says what of a VM cannot be as asked.
-func (a *app) checkVM(vm hypervisor.VM) diag.List {
-	h, l := a.engine.Hypervisors[0], unshared(vm.Machine)
-	if c, ok := h.(hypervisor.Checker); ok && !l.HasErrors() {
-		l = append(l, c.Check(vm)...)
-	}
-	if l.HasErrors() {
-		return l
-	}
-	if m := vm.Machine; m.RestartPolicy == "Always" || m.RestartPolicy == "OnFailure" {
-		l.Notef(CodeRestart, m.Places.Find("restartPolicy"), "", "vmseed run boots the machine once and does not start it again when it has ended")
-	}
-	if h := vm.Machine.Hardware; h.CPUShares+h.CPUQuota != 0 {
-		l.Notef(CodeProcessorTime, vm.Machine.Places.Find("hardware.cpuShares"), "", "vmseed run does not limit the processor time of the machine")
-	}
-	return append(l, a.engine.CheckHardware(h, left(vm))...)
-}
-
-// left is the machine that remains for the hypervisor to build. Where flags name the contents of a disk, it does not
-// matter that the document has them elsewhere; what vmseed makes in the VM's directory goes away with the VM; and the
-// rest is for the command itself: whether the machine runs, its share of the processors, how long it may take to stop, and
-// how messages call it.
-func left(vm hypervisor.VM) machine.Machine {
-	m := vm.Machine
-	m.Running, m.RestartPolicy, m.StopGrace, m.Guest.OS, m.Guest.Release = nil, "", 0, "", ""
-	m.Hardware.CPUShares, m.Hardware.CPUQuota, m.Hardware.CPUPeriod = 0, 0, 0
-	m.Shares = slices.Clone(m.Shares)
-	for i := range m.Shares {
-		m.Shares[i].Name = ""
-	}
-	m.Disks = slices.Clone(m.Disks)
-	for i, d := range m.Disks {
-		v, given := vm.Volumes[d.Name]
-		if given {
-			m.Disks[i].Source = machine.DiskSource{}
-		}
-		if given && v.Overlay || !given && d.Source.Blank {
-			m.Disks[i].Ephemeral = false
-		}
-	}
-	// What is attached with the seed is there. A prepared seed has no other media with it.
-	m.Media = slices.DeleteFunc(slices.Clone(m.Media), func(x machine.Media) bool {
-		return slices.ContainsFunc(vm.Attachments, func(a seed.Attachment) bool {
-			return a.Kind == seed.Drive && a.Label == x.Label && a.Serial == x.Serial
-		})
-	})
-	return m
-}
-
-// partitioned complains when a partition of a disk is mounted and the disk has none.
-func partitioned(m machine.Machine, disk, path string, l *diag.List) error {
-	i := slices.IndexFunc(m.Mounts, func(x machine.Mount) bool { return x.Disk == disk && x.Partition > 0 })
-	if i < 0 {
-		return nil
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	head := make([]byte, 512)
-	if _, err := io.ReadFull(file, head); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-		return err
-	}
-	qcow := bytes.HasPrefix(head, []byte("QFI\xfb"))
-	if !qcow && (head[510] != 0x55 || head[511] != 0xaa) {
-		at := fmt.Sprintf("mounts[%d]", i)
-		l.Add(diag.Diagnostic{Code: CodeNoPartition, Severity: diag.Error, Range: m.Places.Find(at), Field: at,
-			Summary: fmt.Sprintf("partition %d of disk %q is mounted, but %s has no partition table", m.Mounts[i].Partition, disk, path),
-			Remedy:  `set the volume's option part to "0" for a file system without one, or partition the file`})
-	}
-	return nil
-}
-
 // plan prints the command that run would start.
-func (a *app) plan(ctx context.Context, f *runFlags, m machine.Machine, l diag.List, root string) error {
-	dir, err := os.MkdirTemp("", "vmseed-plan-")
-	if err != nil {
+func (a *app) plan(ctx context.Context, l *boot.Launcher, o boot.Options, m machine.Machine, list diag.List) error {
+	p, problems, err := l.Try(ctx, m, o)
+	if list = append(list, problems...); err != nil || list.HasErrors() {
+		return errors.Join(bootTrouble(ctx, err), a.failed(list, false))
+	}
+	defer p.Discard()
+	for _, ref := range p.Absent {
+		fmt.Fprintf(a.Err, "%s is not on this host; it would be pulled\n", ref)
+	}
+	list = append(list, l.Check(p.VM)...)
+	if !list.HasErrors() {
+		list = append(list, unbounded(p.VM.Machine)...)
+	}
+	if err := a.failed(list, true); err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	vm, err := a.vm(ctx, f, m, &l, dir)
-	if err != nil || l.HasErrors() {
-		return errors.Join(err, a.failed(l, false))
-	}
-	final := filepath.Join(root, supervisor.DirName(m.Namespace, m.Name))
-	vm.StateDir = final
-	for i, x := range vm.Attachments {
-		vm.Attachments[i].Path = strings.Replace(x.Path, dir, final, 1)
-	}
-	if err := a.failed(append(l, a.checkVM(vm)...), true); err != nil {
-		return err
-	}
-	a.say("seed " + describeSeed(f, m, vm.Attachments))
-	args, err := a.engine.Hypervisors[0].(hypervisor.Planner).Plan(ctx, vm)
+	a.say("seed " + p.Seed)
+	args, err := p.Plan(ctx)
 	if err != nil {
 		return hostTrouble(err)
 	}
@@ -400,58 +287,52 @@ func shellWord(s string) string {
 }
 
 // launch makes the VM's directory, its seed and disks, and starts it.
-func (a *app) launch(ctx context.Context, f *runFlags, m machine.Machine, l diag.List, root string, p *progress) (*supervisor.Client, error) {
-	if f.replace {
-		if err := a.rehearse(ctx, f, m, l); err != nil {
-			return nil, err
+func (a *app) launch(ctx context.Context, l *boot.Launcher, o boot.Options, m machine.Machine, list diag.List, replace bool, p *progress) (*supervisor.Client, error) {
+	if replace {
+		// An old VM is not removed for one that cannot take its place.
+		problems, err := l.Rehearse(ctx, m, o)
+		if all := slices.Concat(list, problems); err != nil || all.HasErrors() {
+			return nil, errors.Join(hostTrouble(bootTrouble(ctx, err)), a.failed(all, false))
 		}
-		if old, err := supervisor.Open(filepath.Join(root, supervisor.DirName(m.Namespace, m.Name))); err == nil {
+		if old, err := supervisor.Open(l.Dir(m, o)); err == nil {
 			if err := old.Remove(ctx); err != nil {
 				return nil, &exitError{exitEnvironment, err}
 			}
 		}
 	}
-	dir, keep, discard, err := supervisor.Create(root, m.Namespace, m.Name)
+	vm, problems, err := l.New(ctx, m, o)
 	if errors.Is(err, supervisor.ErrExists) {
 		return nil, usagef("%w; start it with vmseed start, or replace it with --replace", err)
 	}
-	if err != nil {
-		return nil, &exitError{exitEnvironment, err}
+	if list = append(list, problems...); err == nil && !list.HasErrors() {
+		list = append(list, unbounded(vm.VM.Machine)...)
 	}
-	vm, err := a.vm(ctx, f, m, &l, dir)
-	if err == nil && !l.HasErrors() {
-		l = append(l, a.checkVM(vm)...)
+	if failed := a.failed(list, false); err != nil || failed != nil {
+		return nil, errors.Join(hostTrouble(bootTrouble(ctx, err)), failed)
 	}
-	if failed := a.failed(l, false); err != nil || failed != nil {
-		return nil, errors.Join(hostTrouble(err), failed, discard())
-	}
-	p.phase("seed", describeSeed(f, m, vm.Attachments))
-	handle, err := a.engine.Hypervisors[0].Start(ctx, vm)
-	if err != nil {
-		return nil, errors.Join(hostTrouble(err), discard())
-	}
-	if err := keep(); err != nil {
-		return nil, &exitError{exitEnvironment, err}
-	}
-	return handle.(interface{ Client() *supervisor.Client }).Client(), nil
+	p.phase("seed", vm.Seed)
+	client, err := vm.Start(ctx)
+	return client, hostTrouble(err)
 }
 
-// rehearse does all that can go wrong with a definition in a directory of its own, so that an old VM is not removed for
-// one that cannot take its place.
-func (a *app) rehearse(ctx context.Context, f *runFlags, m machine.Machine, l diag.List) error {
-	dir, err := os.MkdirTemp("", "vmseed-plan-")
-	if err != nil {
-		return err
+// bootTrouble gives errors of a VM's making their exit status, unless they are of this host.
+func bootTrouble(ctx context.Context, err error) error {
+	var option *boot.OptionError
+	var input *boot.InputError
+	var picture *image.Error
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return interrupted()
+	case errors.As(err, &option):
+		return &exitError{exitUsage, err}
+	case errors.As(err, &input):
+		return &exitError{exitInput, err}
+	case errors.As(err, &picture):
+		return imageTrouble(err)
 	}
-	defer os.RemoveAll(dir)
-	vm, err := a.vm(ctx, f, m, &l, dir)
-	if err == nil && !l.HasErrors() {
-		l = append(l, a.checkVM(vm)...)
-	}
-	if err != nil || l.HasErrors() {
-		return errors.Join(hostTrouble(err), a.failed(l, false))
-	}
-	return nil
+	return err
 }
 
 // hostTrouble gives errors of this host their exit status, and the input's diagnostics theirs.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vmseed/vmseed/delivery"
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/internal/boot"
 	"github.com/vmseed/vmseed/secret"
 	"github.com/vmseed/vmseed/seed"
 )
@@ -29,7 +30,7 @@ or what would be rendered from definitions. Of an Ignition config it prints what
 data: URLs hold as well. The output holds the seed's secrets.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if forRun {
-				in.extra = reporters()
+				in.extra = boot.Reporters()
 			}
 			seeds, l, err := a.open(cmd.Context(), &in, args)
 			if err != nil {

@@ -123,7 +123,7 @@ func (s *supervisor) firstBoot(e report.Event) {
 		s.note("the guest has no reporter, or its vendor-data is switched off: judged by its serial console, which shows less")
 	}
 	if e.Stage == report.Done && len(s.plan.Once) > 0 {
-		if err := s.plan.later().Save(s.dir); err != nil {
+		if err := s.plan.Later().Save(s.dir); err != nil {
 			s.note("the next start will be a first boot again: %v", err)
 		}
 	}

@@ -1,33 +1,45 @@
-package cli
+package boot
 
 import (
-	"io"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/vmseed/vmseed"
+	datasources "github.com/vmseed/vmseed/datasource/all"
+	deliveries "github.com/vmseed/vmseed/delivery/all"
 	"github.com/vmseed/vmseed/diag"
-	"github.com/vmseed/vmseed/hypervisor"
+	hypervisors "github.com/vmseed/vmseed/hypervisor/all"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
 	"github.com/vmseed/vmseed/seed"
 )
 
+func newEngine() *vmseed.Engine {
+	return &vmseed.Engine{DataSources: datasources.DataSources(), Deliveries: deliveries.Deliveries(), Hypervisors: hypervisors.Hypervisors()}
+}
+
 // attached has the seed of a machine attached, and returns what is attached beside kernel arguments.
-func attached(t *testing.T, f *runFlags, m machine.Machine) (vm hypervisor.VM, parts []seed.Attachment, l diag.List, err error) {
+func attached(t *testing.T, o Options, m machine.Machine) (p *Prepared, parts []seed.Attachment, l diag.List, err error) {
 	t.Helper()
-	a := &app{Streams: Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, engine: newEngine()}
-	m, l = a.engine.Place(m, machine.Facts{})
-	vm = hypervisor.VM{Machine: m}
-	err = a.attachSeed(t.Context(), f, m, &vm, &l, t.TempDir())
-	for _, x := range vm.Attachments {
+	launcher := &Launcher{Engine: newEngine(), Root: t.TempDir()}
+	m, l = launcher.Engine.Place(m, machine.Facts{})
+	p, problems, err := launcher.prepare(t.Context(), m, o, t.TempDir(), t.TempDir())
+	for _, x := range p.VM.Attachments {
 		if x.Kind != seed.KernelArg {
 			parts = append(parts, x)
 		}
 	}
-	return vm, parts, l, err
+	return p, parts, append(l, problems...), err
+}
+
+// fault reports whether an error is one of the options.
+func fault(err error) bool {
+	var e *OptionError
+	return errors.As(err, &e)
 }
 
 // TestWays: every part of a seed goes a way, by the architecture and the platform or by the flag.
@@ -62,10 +74,9 @@ func TestWays(t *testing.T) {
 		{name: "both on s390x", m: on(both, "s390x", ""), want: "cidata by iso, Ignition config by virtio-blk"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := &runFlags{delivery: tt.flag}
-			vm, _, l, err := attached(t, f, tt.m)
+			p, _, l, err := attached(t, Options{Delivery: tt.flag}, tt.m)
 			if tt.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.err) || statusOf(err) != exitUsage {
+				if err == nil || !strings.Contains(err.Error(), tt.err) || !fault(err) {
 					t.Errorf("got %v", err)
 				}
 				return
@@ -73,7 +84,7 @@ func TestWays(t *testing.T) {
 			if err != nil || l.HasErrors() {
 				t.Fatal(err, l)
 			}
-			if _, got, _ := strings.Cut(describeSeed(f, tt.m, vm.Attachments), ": "); got != tt.want {
+			if _, got, _ := strings.Cut(p.Seed, ": "); got != tt.want {
 				t.Errorf("%s, want %s", got, tt.want)
 			}
 			if warned := slices.ContainsFunc(l, func(d diag.Diagnostic) bool { return d.Code == CodeNotRead }); warned != (tt.code == CodeNotRead) {
@@ -92,7 +103,7 @@ func TestReporterFits(t *testing.T) {
 		{machine.Machine{Name: "vm"}, "#cloud-boothook", `"ignition"`},
 		{machine.Machine{Name: "vm", DataSource: "ignition", Hardware: machine.Hardware{Arch: "amd64"}}, `"ignition"`, "#cloud-boothook"},
 	} {
-		_, parts, l, err := attached(t, &runFlags{}, tt.m)
+		_, parts, l, err := attached(t, Options{}, tt.m)
 		if err != nil || l.HasErrors() || len(parts) != 1 {
 			t.Fatal(parts, err, l)
 		}
@@ -116,19 +127,19 @@ func TestPreparedConfig(t *testing.T) {
 	}
 	m := machine.Machine{Name: "vm", Hardware: machine.Hardware{Arch: "amd64"}, Users: []machine.User{{Name: "canary"}},
 		Identity: machine.Identity{Hostname: "canary"}}
-	vm, parts, l, err := attached(t, &runFlags{seed: file}, m)
+	p, parts, l, err := attached(t, Options{Seed: file}, m)
 	if err != nil || l.HasErrors() || len(parts) != 1 || parts[0].Name != seed.IgnitionItem {
 		t.Fatalf("%+v, %v, %v", parts, err, l)
 	}
 	if data, err := os.ReadFile(parts[0].Path); err != nil || string(data) != text {
 		t.Errorf("the guest gets %q, %v", data, err)
 	}
-	if len(vm.Attachments) == 1 {
+	if len(p.VM.Attachments) == 1 {
 		t.Error("a kernel that is started directly would not run Ignition")
 	}
-	f := &runFlags{seed: file}
-	f.ignitionPlatform = "openstack"
-	if _, parts, l, err = attached(t, f, m); err != nil || l.HasErrors() || len(parts) != 1 || parts[0].Label != "config-2" {
+	o := Options{Seed: file}
+	o.Render.IgnitionPlatform = "openstack"
+	if _, parts, l, err = attached(t, o, m); err != nil || l.HasErrors() || len(parts) != 1 || parts[0].Label != "config-2" {
 		t.Fatalf("%+v, %v, %v", parts, err, l)
 	}
 	if data, err := os.ReadFile(parts[0].Path); err != nil || !strings.Contains(string(data), text) || strings.Contains(string(data), "canary") {
@@ -139,22 +150,22 @@ func TestPreparedConfig(t *testing.T) {
 // TestPreparedImage: an image is attached as it is, so a flag that would have it otherwise is wrong.
 func TestPreparedImage(t *testing.T) {
 	m := machine.Machine{Name: "vm"}
-	_, made, l, err := attached(t, &runFlags{}, m)
+	_, made, l, err := attached(t, Options{}, m)
 	if err != nil || l.HasErrors() || len(made) != 1 {
 		t.Fatal(made, l, err)
 	}
-	f := &runFlags{seed: made[0].Path, delivery: "auto"}
-	if _, parts, _, err := attached(t, f, m); err != nil || len(parts) != 1 || parts[0].Path != f.seed || parts[0].Label != "cidata" {
+	o := Options{Seed: made[0].Path, Delivery: "auto"}
+	if _, parts, _, err := attached(t, o, m); err != nil || len(parts) != 1 || parts[0].Path != o.Seed || parts[0].Label != "cidata" {
 		t.Errorf("%+v, %v", parts, err)
 	}
 	for _, change := range []func(){
-		func() { f.delivery = "vfat" },
-		func() { f.delivery, f.dataSource = "auto", "configdrive" },
-		func() { f.dataSource, f.ignitionPlatform = "", "flatcar" },
+		func() { o.Delivery = "vfat" },
+		func() { o.Delivery, o.Render.DataSource = "auto", "configdrive" },
+		func() { o.Render.DataSource, o.Render.IgnitionPlatform = "", "flatcar" },
 	} {
 		change()
-		if _, _, _, err := attached(t, f, m); statusOf(err) != exitUsage {
-			t.Errorf("%+v: got %v", f, err)
+		if _, _, _, err := attached(t, o, m); !fault(err) {
+			t.Errorf("%+v: got %v", o, err)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package cli
+package boot
 
 import (
 	"path"
@@ -24,10 +24,10 @@ var defaultUsers = map[string]string{
 // ignitionUser is the default user of the distributions that are set up by Ignition.
 const ignitionUser = "core"
 
-// rootImage is the name of the image of the root disk, as flag or definition have it.
-func rootImage(f *runFlags, m machine.Machine) string {
-	if f.image != "" {
-		return f.image
+// rootImage is the name of the image of the root disk, as options or definition have it.
+func rootImage(o Options, m machine.Machine) string {
+	if o.Image != "" {
+		return o.Image
 	}
 	for _, d := range m.Disks {
 		if d.Root {

@@ -1,4 +1,4 @@
-package cli
+package boot
 
 import (
 	"context"
@@ -20,25 +20,25 @@ import (
 	"github.com/vmseed/vmseed/seed"
 )
 
-// runWays are the values of run's --delivery.
-func runWays() []string { return []string{"auto", "iso", "vfat", "fw_cfg", "virtio-blk"} }
+// Ways are the values of Options.Delivery: how the guest gets its seed.
+func Ways() []string { return []string{"auto", "iso", "vfat", "fw_cfg", "virtio-blk"} }
 
-// reporters are the parts by which a guest reports: each data source takes the one that its guests understand.
-func reporters() []machine.Layer {
+// Reporters are the parts by which a guest reports: each data source takes the one that its guests understand.
+func Reporters() []machine.Layer {
 	return []machine.Layer{report.Reporter(), report.IgnitionReporter()}
 }
 
-// attachSeed has the machine's seed delivered below dir and attached to the VM.
-func (a *app) attachSeed(ctx context.Context, f *runFlags, m machine.Machine, vm *hypervisor.VM, l *diag.List, dir string) error {
-	o := f.inputFlags.options()
-	if f.seed == "" {
-		o.Extra = reporters()
-	} else if done, err := a.prepared(f, vm, &m); done || err != nil {
+// attach has the machine's seed delivered below dir and attached to the VM.
+func (p *Prepared) attach(ctx context.Context, m machine.Machine, o Options, l *diag.List, dir string) error {
+	e, render := p.launcher.Engine, o.Render
+	if o.Seed == "" {
+		render.Extra = slices.Concat(render.Extra, Reporters())
+	} else if done, err := p.prepared(o, &m); done || err != nil {
 		return err
 	} else {
-		o.DataSource = "ignition"
+		render.DataSource = "ignition"
 	}
-	s, problems := a.engine.Render(m, o)
+	s, problems := e.Render(m, render)
 	*l = append(*l, problems...)
 	if l.HasErrors() {
 		return nil
@@ -46,62 +46,67 @@ func (a *app) attachSeed(ctx context.Context, f *runFlags, m machine.Machine, vm
 	if s.DataSource != "ignition" {
 		*l = append(*l, vendorDataOff(m)...)
 	}
-	ways, problems, err := a.ways(f.delivery, m, s)
+	ways, problems, err := p.launcher.ways(o.Delivery, m, s)
 	*l = append(*l, problems...)
 	if err != nil {
 		return err
 	}
-	receipts, err := a.engine.DeliverAll(ctx, s, ways, dir)
+	receipts, err := e.DeliverAll(ctx, s, ways, dir)
 	for _, r := range receipts {
-		vm.Attachments = append(vm.Attachments, r.Attachments...)
+		p.VM.Attachments = append(p.VM.Attachments, r.Attachments...)
 	}
-	if err != nil && ctx.Err() == nil && isInputError(err) {
-		err = &exitError{exitInput, err}
+	if err != nil && ctx.Err() == nil && OfInput(err) {
+		err = &InputError{err}
 	}
 	return err
 }
 
-// prepared attaches the seed of --seed. An image is attached as it is, and that is done then. A file or directory with an
+// OfInput tells errors of a delivery that the content of the seed causes from those that the disk does: a name that no
+// volume can hold, a directory that holds something else.
+func OfInput(err error) bool {
+	var pathError *os.PathError
+	var system interface{ Timeout() bool } // syscall.Errno
+	return !errors.As(err, &pathError) && !errors.As(err, &system)
+}
+
+// prepared attaches the prepared seed. An image is attached as it is, and that is done then. A file or directory with an
 // Ignition config is made the only thing that the machine's guest is told: its platform decides how it gets that.
-func (a *app) prepared(f *runFlags, vm *hypervisor.VM, m *machine.Machine) (done bool, err error) {
-	path, err := filepath.Abs(f.seed)
-	if err == nil {
-		err = f.checkPlatform()
-	}
+func (p *Prepared) prepared(o Options, m *machine.Machine) (done bool, err error) {
+	path, err := filepath.Abs(o.Seed)
 	if err != nil {
 		return true, err
 	}
-	s, err := a.engine.Open(f.seed)
+	s, err := p.launcher.Engine.Open(o.Seed)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return true, usagef("--seed: %w", err)
+		return true, optionf("--seed: %w", err)
 	case err != nil && !errors.Is(err, delivery.ErrNotSeed):
 		return true, err
 	case err == nil && s.DataSource != "" && len(s.Volumes) > 0 && s.Volumes[0].Label != "":
-		if f.dataSource+f.ignitionPlatform != "" || f.delivery != "" && f.delivery != "auto" {
-			return true, usagef("--seed attaches the image %s as it is, so --delivery, --datasource and --ignition-platform would change nothing", f.seed)
+		if o.Render.DataSource+o.Render.IgnitionPlatform != "" || o.Delivery != "" && o.Delivery != "auto" {
+			return true, optionf("--seed attaches the image %s as it is, so --delivery, --datasource and --ignition-platform would change nothing", o.Seed)
 		}
-		vm.Attachments = []seed.Attachment{{Kind: seed.Drive, Path: path, Label: s.Volumes[0].Label}}
+		p.VM.Attachments = []seed.Attachment{{Kind: seed.Drive, Path: path, Label: s.Volumes[0].Label}}
 		return true, nil
 	}
 	config, _, ok := s.Ignition()
 	if !ok || len(s.Volumes) > 0 {
-		return true, &exitError{exitInput, fmt.Errorf("--seed: %s is no image of a seed and no Ignition config", f.seed)}
+		return true, &InputError{fmt.Errorf("--seed: %s is no image of a seed and no Ignition config", o.Seed)}
 	}
-	if f.dataSource != "" && f.dataSource != "ignition" {
-		return true, usagef("--seed: %s is an Ignition config, which --datasource %s does not read", f.seed, f.dataSource)
+	if o.Render.DataSource != "" && o.Render.DataSource != "ignition" {
+		return true, optionf("--seed: %s is an Ignition config, which --datasource %s does not read", o.Seed, o.Render.DataSource)
 	}
 	*m = machine.Machine{Name: m.Name, Namespace: m.Namespace, Hardware: m.Hardware, Identity: machine.Identity{UUID: m.Identity.UUID},
 		Guest:    machine.Guest{IgnitionPlatform: m.Guest.IgnitionPlatform},
-		Ignition: []machine.Layer{{Name: "the prepared seed " + f.seed, Data: config}}}
+		Ignition: []machine.Layer{{Name: "the prepared seed " + o.Seed, Data: config}}}
 	return false, nil
 }
 
 // ways decides how the parts of a seed reach the guest: as the user asks, and as the machine's architecture can.
-func (a *app) ways(asked string, m machine.Machine, s seed.Seed) (vmseed.Ways, diag.List, error) {
-	var l diag.List
+func (l *Launcher) ways(asked string, m machine.Machine, s seed.Seed) (vmseed.Ways, diag.List, error) {
+	var list diag.List
 	ways := vmseed.Ways{Volumes: "iso", Firmware: "fw_cfg"}
-	h, ok := a.engine.Hypervisors[0].(hypervisor.FirmwareConfigurer)
+	h, ok := l.Engine.Hypervisors[0].(hypervisor.FirmwareConfigurer)
 	fwCfg := ok && h.HasFwCfg(m)
 	if !fwCfg {
 		ways.Firmware = "virtio-blk"
@@ -109,30 +114,30 @@ func (a *app) ways(asked string, m machine.Machine, s seed.Seed) (vmseed.Ways, d
 	switch asked {
 	case "iso", "vfat":
 		if len(s.Volumes) == 0 {
-			return ways, l, usagef("--delivery %s: the seed has no volume, because Ignition's platform reads the firmware; leave --delivery out, or choose another --ignition-platform", asked)
+			return ways, list, optionf("--delivery %s: the seed has no volume, because Ignition's platform reads the firmware; leave --delivery out, or choose another --ignition-platform", asked)
 		}
 		ways.Volumes = asked
 	case "fw_cfg", "virtio-blk":
 		if s.Firmware.IsZero() {
-			return ways, l, usagef("--delivery %s: the seed has nothing for the firmware; leave --delivery out, or choose --datasource ignition with the platform qemu", asked)
+			return ways, list, optionf("--delivery %s: the seed has nothing for the firmware; leave --delivery out, or choose --datasource ignition with the platform qemu", asked)
 		}
 		ways.Firmware = asked
 		if asked == "virtio-blk" && fwCfg {
-			l.Warnf(CodeNotRead, m.Places.Find("hardware.arch"), "leave --delivery out",
+			list.Warnf(CodeNotRead, m.Places.Find("hardware.arch"), "leave --delivery out",
 				"where there is a firmware configuration device Ignition reads that, and no block device")
 		}
 	}
-	return ways, l, nil
+	return ways, list, nil
 }
 
-// describeSeed says which way every part of the seed goes.
-func describeSeed(f *runFlags, m machine.Machine, attached []seed.Attachment) string {
+// describe says what kind of seed a guest gets, and which way every part of it goes.
+func describe(o Options, m machine.Machine, attached []seed.Attachment) string {
 	source := "nocloud"
 	switch {
-	case f.seed != "":
-		source = f.seed
-	case f.dataSource != "":
-		source = f.dataSource
+	case o.Seed != "":
+		source = o.Seed
+	case o.Render.DataSource != "":
+		source = o.Render.DataSource
 	case m.DataSource != "":
 		source = m.DataSource
 	}
