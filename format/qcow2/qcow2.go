@@ -1,5 +1,5 @@
-// Package qcow2 reads the header of QEMU's disk images: how large the disk is, and which other files the image leads to.
-// The layout is that of docs/interop/qcow2 in QEMU.
+// Package qcow2 reads the header of QEMU's disk images: how large the disk is, and which other files the image leads to. It
+// also makes new images that are overlays on others. The layout is that of docs/interop/qcow2 in QEMU.
 package qcow2
 
 import (
