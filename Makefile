@@ -28,6 +28,8 @@ FUZZ = \
 	./format/cloudconfig:FuzzRecognise \
 	./format/cloudconfig:FuzzValue \
 	./format/cloudconfig/lint:FuzzLint \
+	./format/element:FuzzJSON \
+	./format/element:FuzzXML \
 	./format/fat:FuzzReader \
 	./format/fat:FuzzWriteRead \
 	./format/ignconfig:FuzzParse \

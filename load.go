@@ -9,6 +9,7 @@ import (
 
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/cloudconfig"
+	"github.com/vmseed/vmseed/format/element"
 	"github.com/vmseed/vmseed/format/kubeobject"
 	"github.com/vmseed/vmseed/format/tree"
 	"github.com/vmseed/vmseed/frontend"
@@ -132,7 +133,7 @@ func (s *sorter) take(in Input) {
 			return
 		}
 	}
-	values, problems := tree.Parse(in.File, in.Data, bounded.Limits{})
+	values, problems := element.Documents(in.File, in.Data, bounded.Limits{})
 	if problems.HasErrors() {
 		if template := cloudconfig.TemplateMark(string(in.Data)); template != "" {
 			problems = diag.List{{Code: CodeTemplate, Severity: diag.Error, Range: problems[0].Range,

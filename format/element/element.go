@@ -14,7 +14,7 @@ import (
 	"github.com/vmseed/vmseed/diag"
 )
 
-// Kind says how JSON spells a text.
+// Kind says how JSON spells an element.
 type Kind uint8
 
 // The kinds. XML knows no difference, so what is read from it is String.
@@ -22,6 +22,8 @@ const (
 	String Kind = iota
 	Boolean
 	Number
+	// Object is for elements without a text, which JSON writes as {} when they are empty.
+	Object
 )
 
 // Element is one element of a document. Its zero value is absent: accessors return zero Elements where there is nothing.
@@ -54,11 +56,13 @@ type Attr struct {
 }
 
 // New makes an element with children.
-func New(name string, children ...Element) Element { return Element{Name: name, Children: children} }
+func New(name string, children ...Element) Element {
+	return Element{Name: name, Children: children, Kind: Object}
+}
 
 // List makes a collection: JSON writes its children as a list.
 func List(name string, children ...Element) Element {
-	return Element{Name: name, Children: children, Collection: true}
+	return Element{Name: name, Children: children, Collection: true, Kind: Object}
 }
 
 // Text makes an element with a text.

@@ -240,6 +240,10 @@ func (v Value) Origin(what string) diag.Origin {
 	if n == nil || n.Kind != yaml.ScalarNode {
 		return o
 	}
+	if starts := v.doc.starts[n]; starts != nil {
+		o.Lines = starts
+		return o
+	}
 	switch {
 	case n.Style&yaml.LiteralStyle != 0:
 		o.Lines = v.literalLines(n)

@@ -29,6 +29,8 @@ type document struct {
 	file  string
 	lines [][]byte
 	read  map[*yaml.Node]bool
+	// starts are where the lines of texts begin, for documents of another format.
+	starts map[*yaml.Node][]diag.Pos
 }
 
 // Kind is the shape of a value.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/element"
 	"github.com/vmseed/vmseed/format/ignconfig"
 	"github.com/vmseed/vmseed/format/kubeobject"
 	"github.com/vmseed/vmseed/format/tree"
@@ -35,5 +36,5 @@ func Writers() []frontend.FormWriter {
 
 // Codes explains the diagnostics of the front ends and of the readers below them.
 func Codes() []diag.Explanation {
-	return slices.Concat(bounded.Codes(), tree.Codes(), kubeobject.Codes(), native.Codes(), virtlet.Codes(), kubevirt.Codes(), libvirt.Codes(), plain.Codes(), ignconfig.Codes(), cniresult.Codes())
+	return slices.Concat(bounded.Codes(), tree.Codes(), element.Codes(), kubeobject.Codes(), native.Codes(), virtlet.Codes(), kubevirt.Codes(), libvirt.Codes(), plain.Codes(), ignconfig.Codes(), cniresult.Codes())
 }
