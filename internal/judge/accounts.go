@@ -6,6 +6,9 @@ import "testing"
 // stands for.
 const DefaultUser = "judge-default"
 
+// PublicKey is the key that the meta-data holds for Accounts.
+const PublicKey = "ssh-ed25519 AAAA judge"
+
 // AccountsResult is what cloud-init makes of the users and groups of a
 // cloud-config.
 type AccountsResult struct {
@@ -20,10 +23,16 @@ type AccountsResult struct {
 		Hashed   bool
 	}
 	Expired []string
+	// Keys are those that the module ssh adds to each user's own: PublicKey of the
+	// meta-data and the keys of the cloud-config that are for no user in particular.
+	Keys map[string][]struct {
+		Key     string
+		Options string // such as the command that sends root away
+	}
 }
 
 // Accounts has the release normalize users and groups of cloud-configs and
-// collect the passwords that they set.
+// collect the passwords and keys that they set.
 func (r *Release) Accounts(tb testing.TB, docs ...[]byte) []AccountsResult {
 	tb.Helper()
 	var answer []AccountsResult

@@ -32,6 +32,10 @@ const (
 	CodeUnit
 	// CodeStorage is for partitions and file systems that cannot be made.
 	CodeStorage
+	// CodeNameless is for settings of a default user whose name is not known.
+	CodeNameless
+	// CodeDataSources is for a machine that chooses the guest's data sources itself.
+	CodeDataSources
 )
 
 // Codes explains the diagnostics of this package.
@@ -69,6 +73,13 @@ func Codes() []diag.Explanation {
 		{Code: CodeStorage, Title: "storage that cannot be made",
 			Text: "The partition table or file system cannot be made as described: an unknown type, a size that is no whole number of MiB, more partitions than " +
 				"the table holds, or no device. The message says which."},
+		{Code: CodeNameless, Title: "default user without a name",
+			Text: "cloud-init changes the default user by the key `user`, whose name it takes from the distribution. Its schema asks for the name all the same, so " +
+				"the guest does as told but warns, and `cloud-init status` says degraded. Give the default user a name. A password alone needs no such key if " +
+				"its hash is one of sha512-crypt; those of yescrypt do."},
+		{Code: CodeDataSources, Title: "guest's data sources are the author's",
+			Text: "A seed for oVirt writes /etc/cloud/cloud.cfg.d/99_vmseed_datasource.cfg, so that a guest without the drive does not search every data source " +
+				"there is when it boots again. The definition speaks of `datasource_list` itself, so the file is left out."},
 		{Code: CodeIgnition, Title: "Ignition config in a seed of cloud-init",
 			Text: "cloud-init ignores Ignition configs. As user-data one makes the guest a guest of Ignition: images of the Ignition platforms `kubevirt` and " +
 				"`openstack` read it from a config drive, `kubevirt` (from 2.24) and `proxmoxve` from NoCloud's volume. Other images need the data source " +

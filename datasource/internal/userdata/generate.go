@@ -3,7 +3,9 @@ package userdata
 import (
 	"encoding/base64"
 	"fmt"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +32,8 @@ type generator struct {
 	out  cloudconfig.Mapping
 	// own maps the path of each generated file to where the machine's document asks for it.
 	own map[string]diag.Range
+	// rootKeys says that root takes the keys that are for no user in particular.
+	rootKeys bool
 	// expired are the users who must choose a new password. cloud-init's list of users has no key for that.
 	expired []string
 }
@@ -127,8 +131,12 @@ func (g *generator) system() {
 	g.put("ca_certs", pairs(pair("trusted", certs)))
 }
 
+// superuser is the account that every guest has already.
+const superuser = "root"
+
 // accounts writes users and groups. A list of users creates only those that it names, so the default user is named when
-// something is said about it or keys are meant for it.
+// something is said about it or keys are meant for it. Where root takes the place of the default user nobody is created:
+// cloud-init gives keys that are for no user in particular to root.
 func (g *generator) accounts() {
 	var groups []any
 	for _, grp := range g.m.Groups {
@@ -142,22 +150,35 @@ func (g *generator) accounts() {
 	if len(g.m.Users) == 0 {
 		return
 	}
-	var users []any
-	hasDefault := false
+	users := []any{}
+	named := slices.ContainsFunc(g.m.Users, func(u machine.User) bool { return u.Default })
+	hasDefault := slices.ContainsFunc(g.m.Users, func(u machine.User) bool { return u.Default && u.Name != superuser })
+	if !named && len(g.m.SSH.AuthorizedKeys) > 0 {
+		users, hasDefault = append(users, "default"), true
+	}
 	for i, u := range g.m.Users {
 		at := fmt.Sprintf("users[%d]", i)
-		if u.Default {
-			hasDefault = true
+		switch {
+		case u.Default && u.Name != superuser:
 			users = append(users, "default")
 			g.defaultUser(u, at)
-			continue
+		case u.Name == superuser && !hasDefault && keysAlone(u):
+			// A user of the list has its password locked unless it gets one, and root may have one of the image's.
+			g.rootKeys = true
+			g.put("ssh_authorized_keys", u.SSHAuthorizedKeys)
+		default:
+			g.rootKeys = g.rootKeys || u.Default
+			users = append(users, g.user(u, at))
 		}
-		users = append(users, g.user(u, at))
 	}
-	if !hasDefault && len(g.m.SSH.AuthorizedKeys) > 0 {
-		users = append([]any{"default"}, users...)
-	}
-	g.put("users", users)
+	// An empty list creates no users, where no list creates those of the image's configuration.
+	g.out = append(g.out, pair("users", users))
+}
+
+// keysAlone reports whether nothing is said about a user beside its keys.
+func keysAlone(u machine.User) bool {
+	u.Name, u.Default, u.SSHAuthorizedKeys = "", false, nil
+	return reflect.ValueOf(u).IsZero()
 }
 
 func (g *generator) user(u machine.User, at string) cloudconfig.Mapping {
@@ -214,6 +235,11 @@ func (g *generator) defaultUser(u machine.User, at string) {
 	if u.UID != nil {
 		overrides = append(overrides, pair("uid", *u.UID))
 	}
+	if len(overrides) > 0 && u.Name == "" {
+		// ug_util.py takes the name of the distribution's user, the schema wants one all the same (22.4 to 26.2).
+		g.list.Warnf(CodeNameless, g.place(at), "give the user a name; where it is only the password, hash it with sha512-crypt",
+			"cloud-init does this to the default user, but warns of a user without a name, so the guest's first boot counts as degraded")
+	}
 	g.put("user", overrides)
 }
 
@@ -240,6 +266,9 @@ func (g *generator) ssh() {
 	g.put("ssh_deletekeys", s.DeleteHostKeys)
 	g.put("ssh_genkeytypes", s.GenKeyTypes)
 	g.put("ssh_pwauth", s.PasswordAuth)
+	if s.DisableRoot == nil && g.rootKeys {
+		s.DisableRoot = new(bool) // or the keys would be written with a command that sends their owner away
+	}
 	g.put("disable_root", s.DisableRoot)
 }
 

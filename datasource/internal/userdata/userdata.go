@@ -85,6 +85,9 @@ func (c *composer) checkGenerated(generated *cloudconfig.Document) {
 	}
 	guest, _ := lint.ParseGuest(c.o.Guest)
 	for _, d := range lint.Document(generated, guest) {
+		if d.Field == "user" && d.Code == lint.CodeType {
+			continue // said with the user
+		}
 		if d.Code == lint.CodeType || d.Code == lint.CodeRelease {
 			d.Range = c.m.Places.Find(d.Field)
 			c.list.Add(d)
@@ -467,12 +470,16 @@ func (c *composer) checkLogin(root *yaml.Node) {
 		name := field(u, "name")
 		return u.Value == "default" || name != nil && name.Value == "default"
 	}
-	if slices.ContainsFunc(users.Content, named) {
+	rooted := func(u machine.User) bool { return u.Default && u.Name == superuser }
+	if slices.ContainsFunc(users.Content, named) || slices.ContainsFunc(c.m.Users, rooted) {
 		return
 	}
 	d := diag.Diagnostic{Code: CodeNoLogin, Severity: diag.Warning, Range: c.m.Places.Find("ssh.authorizedKeys"),
 		Summary: "the user-data creates users without the default one, so nobody can log in with these SSH keys",
 		Remedy:  "add default to the list of users"}
+	if open := c.m.SSH.DisableRoot; open != nil && !*open {
+		d.Summary = "the user-data creates users without the default one, so these SSH keys open the account of root alone"
+	}
 	// That the list has no default user was noted when the document was looked at, and is said once.
 	c.list = slices.DeleteFunc(c.list, func(note diag.Diagnostic) bool {
 		same := note.Code == lint.CodeDefaultUser && note.Severity == diag.Note
