@@ -6,7 +6,6 @@ package element
 import (
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,7 +27,7 @@ const (
 
 // Element is one element of a document. Its zero value is absent: accessors return zero Elements where there is nothing.
 //
-// An element has a text or children. fmt and log/slog show its name only, because texts may be secret.
+// An element has a text or children. fmt, encoders and log/slog show its name only, because texts may be secret.
 type Element struct {
 	Name  string
 	Attrs []Attr
@@ -177,5 +176,5 @@ func (e Element) String() string { return "<" + e.Name + ">" }
 // Format writes the name for every verb.
 func (e Element) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, e.String()) }
 
-// LogValue gives log/slog the name.
-func (e Element) LogValue() slog.Value { return slog.StringValue(e.String()) }
+// MarshalText gives encoders and log/slog the name. XML and JSON write elements.
+func (e Element) MarshalText() ([]byte, error) { return []byte(e.String()), nil }

@@ -183,14 +183,14 @@ func TestBadXML(t *testing.T) {
 
 func TestBadJSON(t *testing.T) {
 	for text, want := range map[string]string{
-		`[{"a": 1}]`:       "f:1:1: error[VS3505]: an object should stand here\nf:1:1: error[VS3505]: a list should not stand here",
-		`"a"`:              "f:1:1: error[VS3505]: an object should stand here",
-		`{"a": [[1]]}`:     "f:1:8: error[VS3505]: a list should not stand here",
-		`{"a": [null]}`:    "f:1:8: error[VS3505]: null should not stand in a list",
-		"{\n\"\": 1}":      "f:2:1: error[VS3505]: a member should have a name",
-		`{"a": 1, "a": 2}`: "f:1:10: error[VS1205]: key \"a\" stands twice in one object; remove one of the two",
-		`{"a": "\ud800"}`:  "f:1:7: error[VS1204]",
-		`{"a": 1,}`:        "f:1:9: error[VS1204]",
+		`[{"a": 1}]`:                    "f:1:1: error[VS3505]: an object should stand here\nf:1:1: error[VS3505]: a list should not stand here",
+		`"a"`:                           "f:1:1: error[VS3505]: an object should stand here",
+		`{"a": [[1]]}`:                  "f:1:8: error[VS3505]: a list should not stand here",
+		`{"a": [null]}`:                 "f:1:8: error[VS3505]: null should not stand in a list",
+		"{\n\"\": 1}":                   "f:2:1: error[VS3505]: a member should have a name",
+		`{"a": 1, "a": 2}`:              "f:1:10: error[VS1205]: key \"a\" stands twice in one object; remove one of the two",
+		`{"a": "\ud800"}`:               "f:1:7: error[VS1204]",
+		`{"a": 1,}`:                     "f:1:9: error[VS1204]",
 		`{"a": {"b": {"c": {"d": 1}}}}`: "f:1:25: error[VS1201]",
 	} {
 		_, l := element.ParseJSON("f", []byte(text), "vm", bounded.Limits{Depth: 4})
@@ -253,7 +253,9 @@ func TestSecrecy(t *testing.T) {
 	e := element.New("vm", element.Text("root_password", "canary")).WithAttr("id", "canary")
 	var log strings.Builder
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "e", e)
-	for _, text := range []string{fmt.Sprint(e), fmt.Sprintf("%+v", e), fmt.Sprintf("%#v", e), fmt.Sprintf("%s %q %v", e, e, []element.Element{e}), log.String()} {
+	var asJSON strings.Builder
+	slog.New(slog.NewJSONHandler(&asJSON, nil)).Info("x", "e", e)
+	for _, text := range []string{fmt.Sprint(e), fmt.Sprintf("%+v", e), fmt.Sprintf("%#v", e), fmt.Sprintf("%s %q %v", e, e, []element.Element{e}), log.String(), strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(asJSON.String())} {
 		if strings.Contains(text, "canary") || !strings.Contains(text, "<vm>") {
 			t.Errorf("got %s", text)
 		}
