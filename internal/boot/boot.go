@@ -15,7 +15,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -304,25 +304,32 @@ func sweep(dir string) error {
 	errs := []error{err}
 	media := seed.Name{Namespace: plan.Namespace, Name: plan.Name}.String() + "."
 	for _, e := range entries {
-		name, end := e.Name(), ""
-		switch {
-		case e.IsDir() && strings.HasPrefix(name, seedMark):
-			end = "/"
-		case !strings.HasPrefix(name, "seed.") && !strings.HasPrefix(name, media):
-			continue
+		name := e.Name()
+		part, is := "/"+name, strings.HasPrefix(name, "seed.") || strings.HasPrefix(name, media)
+		if e.IsDir() {
+			part, is = part+"/", strings.HasPrefix(name, seedMark)
 		}
-		if !names(plan, "/"+name+end) {
+		if is && !names(plan, part) {
 			errs = append(errs, os.RemoveAll(filepath.Join(dir, name)))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// names reports whether a part of a path is in an argument of a plan. How arguments quote paths does not matter to it.
+// later is the directory of the seed of a later start, in a path.
+var later = regexp.MustCompile(`/` + seedMark + `[0-9]+/.`)
+
+// names reports whether an argument of a plan names a seed: a directory, with a slash at its end, or a file that is in no
+// such directory. How arguments quote the rest of a path does not matter to it.
 func names(plan supervisor.Plan, part string) bool {
 	for _, a := range plan.Attempts {
-		if slices.ContainsFunc(a.Args, func(arg string) bool { return strings.Contains(arg, part) }) {
-			return true
+		for _, arg := range a.Args {
+			if !strings.HasSuffix(part, "/") {
+				arg = later.ReplaceAllString(arg, "")
+			}
+			if strings.Contains(arg, part) {
+				return true
+			}
 		}
 	}
 	return false
