@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/vmseed/vmseed/internal/supervisor"
+	"github.com/vmseed/vmseed/internal/supervisor/supervisortest"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
 )
@@ -42,7 +43,7 @@ func noFileHolds(t *testing.T, dir, text string) {
 
 // TestCredentials reach the guest although a user is not there at first, and leave no trace.
 func TestCredentials(t *testing.T) {
-	c := vm(t, true, withAgent)
+	c := vm(t, true, supervisortest.WithAgent)
 	if err := c.Start(within(t), true); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func TestCredentials(t *testing.T) {
 
 // TestCredentialsLost ends the supervisor while the agent is silent: the next one does not have them, and says so.
 func TestCredentialsLost(t *testing.T) {
-	c := vm(t, true, good)
+	c := vm(t, true, supervisortest.Good)
 	if err := c.Start(within(t), true); err != nil {
 		t.Fatal(err)
 	}

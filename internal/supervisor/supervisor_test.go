@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/vmseed/vmseed/internal/supervisor"
+	"github.com/vmseed/vmseed/internal/supervisor/supervisortest"
 	"github.com/vmseed/vmseed/report"
 )
 
@@ -34,12 +35,12 @@ func vm(t *testing.T, detached bool, behaviours ...string) *supervisor.Client {
 	plan := supervisor.Plan{Namespace: "ns", Name: "vm", Detached: detached, Program: os.Args[0],
 		SSH: supervisor.SSH{NIC: -1, None: true}, Silence: 200 * time.Millisecond}
 	for i, b := range behaviours {
-		plan.Attempts = append(plan.Attempts, supervisor.Attempt{Accel: fmt.Sprintf("accel%d", i), Args: []string{"fake-qemu", b}})
+		plan.Attempts = append(plan.Attempts, supervisor.Attempt{Accel: fmt.Sprintf("accel%d", i), Args: supervisortest.Args(b)})
 	}
 	if err := errors.Join(plan.Save(dir), keep()); err != nil {
 		t.Fatal(err)
 	}
-	c, err := supervisor.Open(dir, os.Args[0], "supervise")
+	c, err := supervisor.Open(dir, supervisortest.Command()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func notes(t *testing.T, c *supervisor.Client) string {
 }
 
 func TestLife(t *testing.T) {
-	c := vm(t, false, good)
+	c := vm(t, false, supervisortest.Good)
 	if s := state(t, c); s.Status != supervisor.Created {
 		t.Errorf("before the start: %+v", s)
 	}
@@ -166,7 +167,7 @@ func private(t *testing.T, dir string) {
 }
 
 func TestStopAtOnce(t *testing.T) {
-	c := vm(t, true, deaf)
+	c := vm(t, true, supervisortest.Deaf)
 	if err := c.Start(within(t), true); err != nil {
 		t.Fatal(err)
 	}
@@ -181,11 +182,11 @@ func TestStopAtOnce(t *testing.T) {
 // An accelerator that does not work gives way to the next, and users are told.
 func TestFallback(t *testing.T) {
 	for behaviour, why := range map[string]string{
-		silent: "no sign of life", broken: "internal error", stillborn: "cannot open the display",
+		supervisortest.Silent: "no sign of life", supervisortest.Broken: "internal error", supervisortest.Stillborn: "cannot open the display",
 	} {
 		t.Run(behaviour, func(t *testing.T) {
 			t.Parallel()
-			c := vm(t, false, behaviour, good)
+			c := vm(t, false, behaviour, supervisortest.Good)
 			if err := c.Start(within(t), false); err != nil {
 				t.Fatal(err)
 			}
@@ -213,7 +214,7 @@ func TestFallback(t *testing.T) {
 
 // A guest that wrote to its disk is never started again.
 func TestNoFallbackAfterWrites(t *testing.T) {
-	c := vm(t, false, wrote, good)
+	c := vm(t, false, supervisortest.Wrote, supervisortest.Good)
 	_ = c.Start(within(t), false) // the guest may run for a moment
 	if err := c.Wait(within(t)); err != nil {
 		t.Fatal(err)
@@ -224,7 +225,7 @@ func TestNoFallbackAfterWrites(t *testing.T) {
 }
 
 func TestStillborn(t *testing.T) {
-	c := vm(t, false, stillborn)
+	c := vm(t, false, supervisortest.Stillborn)
 	if err := c.Start(within(t), false); err == nil || !strings.Contains(err.Error(), "cannot open the display") {
 		t.Errorf("start: %v; want QEMU's words", err)
 	}
@@ -235,7 +236,7 @@ func TestStillborn(t *testing.T) {
 
 // A VM that ends without a word on its first boot is not waited for.
 func TestEndsBeforeReport(t *testing.T) {
-	c := vm(t, false, shortLife)
+	c := vm(t, false, supervisortest.ShortLife)
 	if err := c.Start(within(t), false); err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +250,7 @@ func TestEndsBeforeReport(t *testing.T) {
 
 // A foreground VM ends with the process that started it, even when that is killed.
 func TestStarterKilled(t *testing.T) {
-	c := vm(t, false, good)
+	c := vm(t, false, supervisortest.Good)
 	starter := exec.Command(os.Args[0], "start", c.Dir)
 	started, err := starter.StdoutPipe()
 	if err != nil {
@@ -279,7 +280,7 @@ func TestStarterKilled(t *testing.T) {
 // A foreground VM ends with its supervisor, and the next client is told so at once.
 func TestForegroundSupervisorKilled(t *testing.T) {
 	for range 5 {
-		c := vm(t, false, good)
+		c := vm(t, false, supervisortest.Good)
 		if err := c.Start(within(t), false); err != nil {
 			t.Fatal(err)
 		}
@@ -297,7 +298,7 @@ func TestForegroundSupervisorKilled(t *testing.T) {
 
 // Kill after kill, a detached VM and its control come back.
 func TestSupervisorKilled(t *testing.T) {
-	c := vm(t, true, good)
+	c := vm(t, true, supervisortest.Good)
 	if err := c.Start(within(t), true); err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +334,7 @@ func TestSupervisorKilled(t *testing.T) {
 // Arguments for the first boot go when that went well, and not before.
 func TestOnce(t *testing.T) {
 	const line = "a  b first.boot c"
-	for behaviour, want := range map[string]string{good: "a  b c", deaf: "a  b c", shortLife: line} {
+	for behaviour, want := range map[string]string{supervisortest.Good: "a  b c", supervisortest.Deaf: "a  b c", supervisortest.ShortLife: line} {
 		c := vm(t, false, behaviour)
 		plan, err := c.Plan()
 		if err != nil {
@@ -356,7 +357,7 @@ func TestOnce(t *testing.T) {
 // A guest that restarts does so without the arguments of its first boot, and everything is connected to it again.
 func TestRestartOnce(t *testing.T) {
 	for _, detached := range []bool{false, true} {
-		c := vm(t, detached, reboots)
+		c := vm(t, detached, supervisortest.Reboots)
 		plan, err := c.Plan()
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,6 @@
 //go:build linux
 
-package supervisor_test
+package supervisortest
 
 import (
 	"bufio"
@@ -13,36 +13,40 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/vmseed/vmseed/internal/supervisor"
 )
 
-// TestMain lets the test's own program be the supervisor, and a QEMU without a guest.
-func TestMain(m *testing.M) {
+// Release is the name of the file that a guest which is Held waits for.
+const Release = "release"
+
+// The words by which the test's own program is told what to be.
+const (
+	superviseWord = "supervise"
+	qemuWord      = "fake-qemu"
+)
+
+// Main is called first by TestMain. When the program was started as a supervisor or as QEMU, it is that, and ends.
+func Main() {
 	switch {
-	case len(os.Args) == 4 && os.Args[1] == "supervise":
+	case len(os.Args) == 4 && os.Args[1] == superviseWord:
 		if err := supervisor.Main(context.Background(), os.Args[3], os.Stdin); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		os.Exit(0)
-	case len(os.Args) == 3 && os.Args[1] == "start":
-		c, err := supervisor.Open(os.Args[2], os.Args[0], "supervise")
-		if err == nil {
-			err = c.Start(context.Background(), false)
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		fmt.Println("started")
-		select {}
-	case len(os.Args) > 2 && os.Args[1] == "fake-qemu":
+	case len(os.Args) > 2 && os.Args[1] == qemuWord:
 		os.Exit(fakeQEMU(os.Args[2]))
 	}
-	os.Exit(m.Run())
+}
+
+// Command starts a supervisor.
+func Command() []string { return []string{os.Args[0], superviseWord} }
+
+// Args are the arguments with which the test's own program is QEMU with a guest of a behaviour.
+func Args(behaviour string, more ...string) []string {
+	return append([]string{qemuWord, behaviour}, more...)
 }
 
 // fake plays QEMU, and a guest that behaves in a way that its name says: its monitor, console and report port are those
@@ -59,21 +63,23 @@ type fake struct {
 	asked int
 }
 
-// The behaviours of the fake.
+// The behaviours of the fake guest.
 const (
-	good      = "good"       // speaks, reports, and shuts down when asked
-	deaf      = "deaf"       // speaks, but ignores the power button
-	silent    = "silent"     // runs, but never speaks
-	broken    = "broken"     // is stopped by QEMU after it spoke, before it wrote
-	wrote     = "wrote"      // is stopped by QEMU after it wrote
-	stillborn = "stillborn"  // QEMU ends before its monitor answers
-	shortLife = "short-life" // speaks and powers off
-	reboots   = "reboots"    // as good, and restarts once it has reported, if that was its first boot
-	withAgent = "with-agent" // as good, with a guest agent
+	Good      = "good"       // speaks, reports, and shuts down when asked
+	Deaf      = "deaf"       // speaks, but ignores the power button
+	Silent    = "silent"     // runs, but never speaks
+	Broken    = "broken"     // is stopped by QEMU after it spoke, before it Wrote
+	Wrote     = "wrote"      // is stopped by QEMU after it Wrote
+	Stillborn = "stillborn"  // QEMU ends before its monitor answers
+	ShortLife = "short-life" // speaks and powers off
+	Reboots   = "reboots"    // as Good, and restarts once it has reported, if that was its first boot
+	WithAgent = "with-agent" // as Good, with a guest agent
+	Held      = "held"       // as good, but reports only once there is a file called Release in the VM's directory
 )
 
+// fakeQEMU returns the exit status.
 func fakeQEMU(behaviour string) int {
-	if behaviour == stillborn {
+	if behaviour == Stillborn {
 		fmt.Fprintln(os.Stderr, "fake: cannot open the display")
 		return 1
 	}
@@ -132,24 +138,26 @@ func (f *fake) serveMonitor(conn net.Conn) {
 			f.mutex.Unlock()
 		case "query-blockstats":
 			writes := 0
-			if f.behaviour == wrote {
+			if f.behaviour == Wrote {
 				writes = 1
 			}
 			result = fmt.Sprintf(`[{"stats": {"wr_operations": %d}}]`, writes)
 		case "cont":
 			after = func() { f.set("running") }
-			if f.behaviour == broken || f.behaviour == wrote {
+			if f.behaviour == Broken || f.behaviour == Wrote {
 				after = func() {
 					f.set("internal-error")
 					f.event("STOP", "{}")
 				}
 			}
 		case "system_powerdown":
-			if f.behaviour != deaf {
+			if f.behaviour != Deaf {
 				after = func() { f.end("guest-shutdown") }
 			}
 		case "set-action":
 			f.restarts = true
+		case "system_reset":
+			after = func() { f.event("RESET", "{}") }
 		case "quit":
 			after = func() { f.end("host-qmp-quit") }
 		}
@@ -187,15 +195,15 @@ func (f *fake) running() {
 }
 
 func (f *fake) serveSerial(conn net.Conn) {
-	if f.behaviour == silent {
+	if f.behaviour == Silent {
 		f.drain(conn)
 		return
 	}
-	if f.behaviour != broken && f.behaviour != wrote {
+	if f.behaviour != Broken && f.behaviour != Wrote {
 		f.running()
 	}
 	fmt.Fprint(conn, "fake guest speaks\r\n")
-	if f.behaviour == shortLife {
+	if f.behaviour == ShortLife {
 		f.end("guest-shutdown")
 	}
 	lines := bufio.NewScanner(conn)
@@ -211,11 +219,17 @@ func (f *fake) drain(conn net.Conn) {
 }
 
 func (f *fake) serveReports(conn net.Conn) {
-	if f.behaviour != good && f.behaviour != deaf && f.behaviour != withAgent && f.behaviour != reboots {
+	if !slices.Contains([]string{Good, Deaf, WithAgent, Reboots, Held}, f.behaviour) {
 		f.drain(conn)
 		return
 	}
 	f.running()
+	for f.behaviour == Held {
+		if _, err := os.Stat(Release); err == nil {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
 	answers := bufio.NewScanner(conn)
 	for i, line := range []string{
 		`{"boot": "b", "seq": 1, "stage": "init-network", "module": "ssh"}`,
@@ -228,7 +242,7 @@ func (f *fake) serveReports(conn net.Conn) {
 			return
 		}
 	}
-	if f.behaviour == reboots && f.restarts && strings.Contains(os.Args[len(os.Args)-2], "first.boot") {
+	if f.behaviour == Reboots && f.restarts && strings.Contains(os.Args[len(os.Args)-2], "first.boot") {
 		f.end("guest-reset")
 	}
 	f.drain(conn)
@@ -236,7 +250,7 @@ func (f *fake) serveReports(conn net.Conn) {
 
 // serveAgent plays the guest agent. The user core is there at the second attempt only, as one that the guest still makes.
 func (f *fake) serveAgent(conn net.Conn) {
-	if f.behaviour != withAgent {
+	if f.behaviour != WithAgent {
 		f.drain(conn)
 		return
 	}
