@@ -1,9 +1,10 @@
 # make build          bin/vmseed
 # make demo           boot the example pod and show what the guest made of it
-# make test           everything: unit, cross, conformance, e2e; ends with a table
+# make test           everything: unit, cross, conformance, e2e, interop; ends with a table
 # make unit           the tests that need nothing but Go
 # make conformance    the tests that ask cloud-init, xorriso, Linux and others
 # make e2e            the tests that boot whole guests
+# make interop        other people's clients, run against vmseed serve and booted guests
 # make fuzz           run every fuzz target for FUZZTIME (60s)
 # make bench          benchmarks, beside other tools and libraries
 # make golden         rewrite the expected files of tests and the generated docs
@@ -13,7 +14,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: check-go build tools guest guest-ignition demo unit cross conformance e2e fuzz bench golden test clean
+.PHONY: check-go build tools guest guest-ignition demo unit cross conformance e2e interop fuzz bench golden test clean
 
 FUZZTIME ?= 60s
 E2E_TIMEOUT ?= 60m
@@ -61,7 +62,7 @@ PACKAGES = busybox,busybox-static ca-certificates cloud-image-utils dosfstools e
 
 SUMMARY = go run ./internal/testsummary
 # The packages with tests behind a build tag.
-tagged = $(shell grep -rl --include='*_test.go' '^//go:build .*$(1)' . | grep -v '^./bench/' | xargs -r -n1 dirname | sort -u)
+tagged = $(shell grep -rl --include='*_test.go' '^//go:build .*$(1)' . | grep -vE '^./(bench|interop)/' | xargs -r -n1 dirname | sort -u)
 
 check-go:
 	@command -v go >/dev/null || { echo "vmseed needs Go 1.26 or newer; there is no go in PATH" >&2; exit 1; }
@@ -120,6 +121,10 @@ conformance: check-go
 e2e: check-go
 	@$(SUMMARY) test e2e -count=1 -timeout $(E2E_TIMEOUT) -p 1 -tags e2e $(call tagged,e2e)
 
+# A module of its own, whose clients take a minute to compile. Its vet is that of go test, which compiles them once.
+interop: check-go
+	@$(SUMMARY) test interop -C interop -count=1 -timeout $(E2E_TIMEOUT) -parallel 2 -tags e2e ./...
+
 fuzz: check-go
 	@set -e; for target in $(FUZZ); do echo "== $$target"; \
 		go test -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(FUZZTIME) "$${target%:*}"; done
@@ -127,6 +132,7 @@ fuzz: check-go
 bench: check-go
 	go test -run '^$$' -bench . -benchmem ./format/... ./image
 	cd bench && go run .
+	cd interop && go test -run '^$$' -bench . -benchmem ./...
 
 # Packages whose tests have the flag -update.
 golden: check-go
@@ -142,7 +148,8 @@ test: check-go
 	-@$(SUMMARY) step guest image $(MAKE) --no-print-directory guest
 	-@$(SUMMARY) step guest ignition $(MAKE) --no-print-directory guest-ignition
 	-@$(MAKE) --no-print-directory e2e
-	@$(SUMMARY) total tools unit cross conformance guest e2e
+	-@$(MAKE) --no-print-directory interop
+	@$(SUMMARY) total tools unit cross conformance guest e2e interop
 
 clean:
 	rm -rf bin

@@ -4,7 +4,7 @@
 // usage:
 //
 //	testsummary step PHASE NAME COMMAND...   run a command that passes or fails as a whole
-//	testsummary test PHASE FLAGS...          run go test FLAGS, print failures and skips
+//	testsummary test PHASE FLAGS...          run go test FLAGS, print failures and skips; -C DIRECTORY may come first
 //	testsummary total PHASE...               print the table; fail when anything failed, is missing, or was skipped
 //	                                         because a tool is not installed
 //
@@ -98,7 +98,12 @@ func step(phase, name string, command []string, out io.Writer) error {
 
 func test(phase string, flags []string, out io.Writer) error {
 	start := time.Now()
-	cmd := exec.Command("go", append([]string{"test", "-json"}, flags...)...)
+	// go insists on this flag being the first.
+	command := []string{"test"}
+	if len(flags) > 1 && flags[0] == "-C" {
+		command, flags = append(command, flags[:2]...), flags[2:]
+	}
+	cmd := exec.Command("go", append(append(command, "-json"), flags...)...)
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
