@@ -68,8 +68,8 @@ const (
 	Good      = "good"       // speaks, reports, and shuts down when asked
 	Deaf      = "deaf"       // speaks, but ignores the power button
 	Silent    = "silent"     // runs, but never speaks
-	Broken    = "broken"     // is stopped by QEMU after it spoke, before it Wrote
-	Wrote     = "wrote"      // is stopped by QEMU after it Wrote
+	Broken    = "broken"     // is stopped by QEMU after it spoke, before it wrote
+	Wrote     = "wrote"      // is stopped by QEMU after it wrote
 	Stillborn = "stillborn"  // QEMU ends before its monitor answers
 	ShortLife = "short-life" // speaks and powers off
 	Reboots   = "reboots"    // as Good, and restarts once it has reported, if that was its first boot
