@@ -52,7 +52,7 @@ func EncodeV2(c Config) ([]byte, diag.List) { return Encode(V2, c) }
 // dns_nameservers) are cloud-init's.
 func EncodeOpenStack(c Config) ([]byte, diag.List) { return Encode(OpenStack, c) }
 
-// EncodeENI writes interfaces(5) text as cloud-init reads it from the NoCloud key network-interfaces: one stanza for
+// EncodeENI writes interfaces(5) text as cloud-init reads it from a config drive and from the NoCloud key network-interfaces: one stanza for
 // each address, aliases for the second and further ones.
 func EncodeENI(c Config) ([]byte, diag.List) { return Encode(ENI, c) }
 

@@ -8,7 +8,9 @@ import (
 )
 
 // encodeENI writes stanzas as cloud-init's reader takes them: a name must not come twice, so further addresses are
-// aliases, and only the first stanza carries what belongs to the device.
+// aliases, and only the first stanza carries what belongs to the device. The reader forgets the family and takes the
+// method for a type of network-config version 1 (net/eni.py, 22.4 to 25.1), so that "inet6 dhcp" would be DHCPv4: IPv6
+// that is not fixed has the words of version 1.
 func encodeENI(c *Config) ([]byte, diag.List, error) {
 	var list diag.List
 	var b strings.Builder
@@ -21,7 +23,7 @@ func encodeENI(c *Config) ([]byte, diag.List, error) {
 		subnets := c.subnets(l)
 		n := 0
 		for _, s := range subnets {
-			if s.kind == manual || !s.v4 && s.kind != fixed {
+			if s.kind == manual {
 				continue
 			}
 			alias := name
@@ -51,11 +53,19 @@ func deviceLines(b *strings.Builder, l *Link) {
 
 func (s subnet) eni(b *strings.Builder, l *Link, name, alias string) {
 	family, method := "inet6", "static"
+	switch s.kind {
+	case dynamic:
+		method = "dhcp6"
+	case dhcp6Stateless:
+		method = "ipv6_dhcpv6-stateless"
+	case slaac:
+		method = "ipv6_slaac"
+	}
 	if s.v4 {
 		family = "inet"
-	}
-	if s.kind == dynamic {
-		method = "dhcp"
+		if s.kind == dynamic {
+			method = "dhcp"
+		}
 	}
 	fmt.Fprintf(b, "auto %s\niface %s %s %s\n", alias, alias, family, method)
 	if alias == name {

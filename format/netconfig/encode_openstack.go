@@ -16,6 +16,13 @@ type networkData struct {
 	Services []dataService `json:"services"`
 }
 
+// sparseData is network_data.json without empty groups, as oVirt writes it.
+type sparseData struct {
+	Links    []dataLink    `json:"links,omitempty"`
+	Networks []dataNetwork `json:"networks,omitempty"`
+	Services []dataService `json:"services,omitempty"`
+}
+
 type dataLink struct {
 	ID   string `json:"id"`
 	Type string `json:"type"`
@@ -60,14 +67,16 @@ func (l dataLink) MarshalJSON() ([]byte, error) {
 }
 
 type dataNetwork struct {
-	ID        string      `json:"id"`
-	NetworkID string      `json:"network_id"`
-	Link      string      `json:"link"`
-	Type      string      `json:"type"`
-	Address   string      `json:"ip_address,omitempty"`
-	Netmask   string      `json:"netmask,omitempty"`
-	Metric    int         `json:"metric,omitempty"`
-	Routes    []dataRoute `json:"routes,omitempty"`
+	ID        string `json:"id"`
+	NetworkID string `json:"network_id,omitempty"`
+	Link      string `json:"link"`
+	Type      string `json:"type"`
+	Address   string `json:"ip_address,omitempty"`
+	Netmask   string `json:"netmask,omitempty"`
+	// Gateway is oVirt's; nova has a route instead.
+	Gateway string      `json:"gateway,omitempty"`
+	Metric  int         `json:"metric,omitempty"`
+	Routes  []dataRoute `json:"routes,omitempty"`
 	// Services is nova's and read by cloud-init since 23.4; DNSServers is read by every cloud-init.
 	Services   []dataService `json:"services,omitempty"`
 	DNSServers []string      `json:"dns_nameservers,omitempty"`
@@ -115,16 +124,22 @@ func encodeOpenStack(c *Config) ([]byte, diag.List, error) {
 	if len(data.Services) > 0 {
 		data.Services[0].Search = c.DNS.Search
 	}
-	raw, err := marshal(data)
+	out, err := indented(data)
+	return out, nil, err
+}
+
+// indented writes a document with a line for each value.
+func indented(v any) ([]byte, error) {
+	raw, err := marshal(v)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var out bytes.Buffer
 	if err := json.Indent(&out, raw, "", "  "); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	out.WriteByte('\n')
-	return out.Bytes(), nil, nil
+	return out.Bytes(), nil
 }
 
 func services(servers []netip.Addr) []dataService {

@@ -107,7 +107,7 @@ func Expresses(f Format) map[Field]Support {
 
 // The reasons that several rows share.
 const (
-	noENI       = "cloud-init reads NICs with IPv4 addresses, DHCPv4 or fixed IPv6 addresses from interfaces(5) text and nothing else"
+	noENI       = "cloud-init reads NICs with their addresses from interfaces(5) text and nothing else"
 	netplanOnly = "only guests that render with netplan honour it"
 	needsStatic = "guests that render with netplan take it only beside a fixed address of the link"
 	schemaWarns = "it works, but cloud-init 25.1 logs that its schema has no such key for this kind of link"
@@ -150,14 +150,16 @@ func linkRows() []expression {
 }
 
 func addressRows() []expression {
+	ownWord := says{Partly, "the method is cloud-init's own word: guests that hand the text to ifupdown, as cloud-init did before 0.7.7, do not know it",
+		nil, diag.Note}
 	return []expression{
 		{"addresses", func(_ *Config, l *Link) bool { return len(l.Addresses) > 0 }, fully(), fully(), fully(), fully()},
 		{"dhcp4", func(_ *Config, l *Link) bool { return l.DHCP4 }, fully(), fully(), fully(), fully()},
 		{"dhcp6", func(_ *Config, l *Link) bool { return l.DHCP6 != NoDHCP6 }, fully(),
 			partly("version 2 cannot tell stateless from stateful DHCPv6: the guest asks for an address as well",
-				func(_ *Config, l *Link) bool { return l.DHCP6 == Stateless }), fully(), no(noENI)},
+				func(_ *Config, l *Link) bool { return l.DHCP6 == Stateless }), fully(), ownWord},
 		{"slaac", func(_ *Config, l *Link) bool { return l.SLAAC }, fully(),
-			partly("guests with sysconfig files lose it, and others without netplan need a fixed address or DHCP beside it", nil), fully(), no(noENI)},
+			partly("guests with sysconfig files lose it, and others without netplan need a fixed address or DHCP beside it", nil), fully(), ownWord},
 		{"acceptRA", func(_ *Config, l *Link) bool { return l.AcceptRA != Default },
 			partly(schemaWarns, virtual),
 			partly("accept-ra of a bond, bridge or VLAN reaches only guests that render with netplan", virtual),
