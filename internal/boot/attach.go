@@ -43,7 +43,12 @@ func (p *Prepared) attach(ctx context.Context, m machine.Machine, o Options, l *
 	if l.HasErrors() {
 		return nil
 	}
-	if s.DataSource != "ignition" {
+	if o.NoSeed {
+		s = seed.Seed{Machine: s.Machine, Volumes: slices.DeleteFunc(s.Volumes, func(v seed.Volume) bool { return v.Name == "" })}
+		if len(s.Volumes) == 0 {
+			return nil
+		}
+	} else if s.DataSource != "ignition" {
 		*l = append(*l, vendorDataOff(m)...)
 	}
 	ways, problems, err := p.launcher.ways(o.Delivery, m, s)

@@ -51,6 +51,8 @@ type Options struct {
 	Volumes []Volume
 	// Seed is the path of a prepared seed that is attached instead of one that is rendered.
 	Seed string
+	// NoSeed leaves the seed proper out. The machine's further media are attached all the same.
+	NoSeed bool
 	// Delivery is one of Ways; empty means auto.
 	Delivery string
 	// Attach are further attachments, such as the image of a CD in a drive.
