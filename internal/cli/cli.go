@@ -47,6 +47,9 @@ type app struct {
 	engine      *vmseed.Engine
 	diagnostics string
 	stateDir    string
+	// host is the daemon that a flag names, hostGiven that one does, and ca its certificate authority.
+	host, ca  string
+	hostGiven bool
 	// noted is the command that shows the notes that this one leaves out.
 	noted string
 }
@@ -174,7 +177,8 @@ func (a *app) root() *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&a.diagnostics, "diagnostics", string(diag.Text),
 		"how diagnostics are written: "+strings.Join(formats, ", "))
-	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		a.hostGiven = cmd.Flags().Changed("host")
 		for _, f := range formats {
 			if a.diagnostics == f {
 				return nil
@@ -184,7 +188,7 @@ func (a *app) root() *cobra.Command {
 	}
 	root.AddCommand(a.render(), a.show(), a.check(), a.explain(), a.diff(), a.convert(), a.localds(),
 		a.run(), a.list(), a.inspect(), a.start(), a.stop(), a.restart(), a.removeVM(), a.waitFor(), a.logs(), a.console(),
-		a.ssh(), a.sshConfig(), a.cp(), a.imageCommand(), a.doctor(), a.supervise(), a.version())
+		a.ssh(), a.sshConfig(), a.cp(), a.imageCommand(), a.doctor(), a.supervise(), a.versionCommand())
 	complete(root, a.words())
 	return root
 }
@@ -235,15 +239,19 @@ func (a *app) failed(l diag.List, notes bool) error {
 	return nil
 }
 
-func (a *app) version() *cobra.Command {
+// version is that of this program.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			v := "(devel)"
-			if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-				v = info.Main.Version
-			}
-			_, err := fmt.Fprintf(a.Out, "vmseed %s\n", v)
+			_, err := fmt.Fprintf(a.Out, "vmseed %s\n", version())
 			return err
 		},
 	}

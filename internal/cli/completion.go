@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os"
 	"slices"
 	"strings"
 
@@ -68,6 +69,9 @@ func complete(cmd *cobra.Command, words map[string][]string) {
 // name that several namespaces have is offered with its namespace.
 func (a *app) completeVM(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	several := strings.HasSuffix(cmd.Use, "...")
+	if cmd.Flags().Lookup("host") != nil && (cmd.Flags().Changed("host") || os.Getenv(envHost) != "") {
+		return nil, cobra.ShellCompDirectiveNoFileComp // a daemon is not asked for the sake of a word
+	}
 	root, err := a.vmRoot()
 	if err != nil || len(args) > 0 && !several {
 		return nil, cobra.ShellCompDirectiveNoFileComp

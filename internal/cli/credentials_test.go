@@ -84,7 +84,7 @@ func TestAwaitCredentials(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := supervised(t, supervisor.State{Status: supervisor.Running, Credentials: tt.state}, tt.events...)
 			var out strings.Builder
-			err := awaitCredentials(t.Context(), c, &progress{out: &out, start: time.Now(), ending: "\n"}, tt.patience)
+			err := awaitCredentials(t.Context(), localVM{Client: c}, &progress{out: &out, start: time.Now(), ending: "\n"}, tt.patience)
 			if statusOf(err) != tt.status || !strings.Contains(out.String(), tt.said) {
 				t.Errorf("%v, said %q", err, out.String())
 			}
@@ -97,7 +97,7 @@ func TestAwaitCredentials(t *testing.T) {
 	c := supervised(t, supervisor.State{Status: supervisor.Running, Credentials: &waiting}, supervisor.Event{Condition: &waiting})
 	ctx, cancel := context.WithCancel(t.Context())
 	p := &progress{out: cancelled{cancel}, start: time.Now(), ending: "\n"}
-	if err := awaitCredentials(ctx, c, p, time.Hour); statusOf(err) != exitEnvironment {
+	if err := awaitCredentials(ctx, localVM{Client: c}, p, time.Hour); statusOf(err) != exitEnvironment {
 		t.Errorf("interrupted: %v", err)
 	}
 }
@@ -142,7 +142,7 @@ func TestFailurePointsToLogs(t *testing.T) {
 		{app{stateDir: "/v m"}, failed, false, "the first boot failed; vmseed logs vm --state-dir '/v m' shows its console"},
 		{app{}, failed, true, "the first boot failed; without --rm vmseed logs vm shows its console"},
 	} {
-		err := x.app.withLogs(x.err, c, x.removed)
+		err := x.app.withLogs(x.err, here{&x.app}.vm(c), x.removed)
 		if statusOf(err) != statusOf(x.err) || (err == nil) != (x.want == "") || err != nil && err.Error() != x.want {
 			t.Errorf("%v, want %q", err, x.want)
 		}

@@ -91,47 +91,47 @@ func (p *progress) event(e supervisor.Event) {
 }
 
 // follow shows a VM's first boot, and ends as the flags say: on the guest's word, on the VM's end, or at once.
-func (a *app) follow(ctx context.Context, c *supervisor.Client, p *progress, f *runFlags, failOn report.FailOn) error {
+func (a *app) follow(ctx context.Context, v vm, p *progress, f *runFlags, failOn report.FailOn) error {
 	if f.options.Console {
-		defer a.consoleBeside(ctx, c, p)()
+		defer a.consoleBeside(ctx, v, p)()
 	}
 	if f.options.Detach && !f.wait {
-		return a.sayRunning(ctx, c, p)
+		return a.sayRunning(ctx, v, p)
 	}
 	timeout := time.Duration(0)
 	if f.wait {
 		timeout = f.timeout
 	}
 	var failed error
-	last, err := awaitFirstBoot(ctx, c, p, timeout)
+	last, err := awaitFirstBoot(ctx, v, p, timeout)
 	if err == nil {
-		failed = a.withLogs(a.verdict(p, last, failOn), c, f.remove)
+		failed = a.withLogs(a.verdict(p, last, failOn), v, f.remove)
 	}
 	if err == nil && failed == nil && f.wait {
-		err = awaitCredentials(ctx, c, p, agentPatience)
+		err = awaitCredentials(ctx, v, p, agentPatience)
 	}
 	if f.options.Detach {
 		if err != nil {
 			return err
 		}
-		return errors.Join(failed, a.sayRunning(ctx, c, p))
+		return errors.Join(failed, a.sayRunning(ctx, v, p))
 	}
 	if err == nil && !f.wait {
-		if err = toTheEnd(ctx, c, p); ctx.Err() != nil {
+		if err = toTheEnd(ctx, v, p); ctx.Err() != nil {
 			err = interrupted()
 		}
 	}
-	return errors.Join(hostTrouble(err), failed, finish(ctx, c, f.remove))
+	return errors.Join(hostTrouble(err), failed, finish(ctx, v, f.remove))
 }
 
 // awaitFirstBoot waits for the guest's final word on its first boot, at most timeout unless that is 0.
-func awaitFirstBoot(ctx context.Context, c *supervisor.Client, p *progress, timeout time.Duration) (report.Event, error) {
+func awaitFirstBoot(ctx context.Context, v vm, p *progress, timeout time.Duration) (report.Event, error) {
 	limited, cancel := context.WithCancel(ctx)
 	if timeout > 0 {
 		limited, cancel = context.WithTimeout(ctx, timeout)
 	}
 	defer cancel()
-	last, err := c.WaitFirstBoot(limited, p.event)
+	last, err := v.WaitFirstBoot(limited, p.event)
 	switch {
 	case err == nil:
 		return last, nil
@@ -150,13 +150,13 @@ const agentPatience = 2 * time.Minute
 
 // awaitCredentials waits until the guest agent has set the machine's credentials, if it has any, and no longer than
 // patience.
-func awaitCredentials(ctx context.Context, c *supervisor.Client, p *progress, patience time.Duration) error {
-	if s, err := c.State(ctx); err != nil || s.Credentials == nil || s.Credentials.Status {
+func awaitCredentials(ctx context.Context, v vm, p *progress, patience time.Duration) error {
+	if s, err := v.State(ctx); err != nil || s.Credentials == nil || s.Credentials.Status {
 		return hostTrouble(err)
 	}
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err := c.WaitCredentials(limited, p.event)
+	err := v.WaitCredentials(limited, p.event)
 	switch {
 	case err == nil:
 		return nil
@@ -164,7 +164,7 @@ func awaitCredentials(ctx context.Context, c *supervisor.Client, p *progress, pa
 		return interrupted()
 	case errors.Is(err, context.DeadlineExceeded):
 		why := ""
-		if s, err := c.State(ctx); err == nil && s.Credentials != nil {
+		if s, err := v.State(ctx); err == nil && s.Credentials != nil {
 			why = ": " + s.Credentials.Message
 		}
 		return &exitError{exitGuest, fmt.Errorf("the credentials were not set within %s of the first boot%s", patience, why)}
@@ -175,8 +175,8 @@ func awaitCredentials(ctx context.Context, c *supervisor.Client, p *progress, pa
 }
 
 // toTheEnd waits for the end of a VM, and shows how its credentials come along meanwhile.
-func toTheEnd(ctx context.Context, c *supervisor.Client, p *progress) error {
-	err := c.Events(ctx, p.seen, func(e supervisor.Event) error {
+func toTheEnd(ctx context.Context, v vm, p *progress) error {
+	err := v.Events(ctx, p.seen, func(e supervisor.Event) error {
 		if e.Condition != nil {
 			p.event(e)
 		}
@@ -185,23 +185,23 @@ func toTheEnd(ctx context.Context, c *supervisor.Client, p *progress) error {
 	if err != nil {
 		return err
 	}
-	return c.Wait(ctx)
+	return v.Wait(ctx)
 }
 
 func interrupted() error { return &exitError{exitEnvironment, errors.New("interrupted")} }
 
 // finish ends a VM that was not detached, also when the user has interrupted the command.
-func finish(ctx context.Context, c *supervisor.Client, remove bool) error {
+func finish(ctx context.Context, v vm, remove bool) error {
 	grace := 30 * time.Second
-	if plan, err := c.Plan(); err == nil && plan.StopGrace > 0 {
+	if plan, err := v.Plan(); err == nil && plan.StopGrace > 0 {
 		grace = plan.StopGrace
 	}
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace+time.Minute)
 	defer cancel()
 	if remove {
-		return c.Remove(end)
+		return v.Remove(end)
 	}
-	if err := c.Stop(end, grace); !errors.Is(err, supervisor.ErrNotRunning) {
+	if err := v.Stop(end, grace); !errors.Is(err, supervisor.ErrNotRunning) {
 		return err
 	}
 	return nil
@@ -209,12 +209,12 @@ func finish(ctx context.Context, c *supervisor.Client, remove bool) error {
 
 // consoleBeside connects the terminal to the console until the returned function is called, which gives the terminal
 // back.
-func (a *app) consoleBeside(ctx context.Context, c *supervisor.Client, p *progress) (stop func()) {
+func (a *app) consoleBeside(ctx context.Context, v vm, p *progress) (stop func()) {
 	p.end()
 	p.live, p.ending = false, "\r\n" // the terminal is raw meanwhile
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	go func() { done <- a.attach(ctx, c) }()
+	go func() { done <- a.attach(ctx, v) }()
 	return func() {
 		select {
 		case err := <-done:
@@ -261,18 +261,18 @@ func (a *app) verdict(p *progress, last report.Event, failOn report.FailOn) erro
 }
 
 // withLogs adds to the error of a guest where its console is.
-func (a *app) withLogs(err error, c *supervisor.Client, removed bool) error {
+func (a *app) withLogs(err error, v vm, removed bool) error {
 	if err == nil {
 		return nil
 	}
-	plan, planErr := c.Plan()
+	plan, planErr := v.Plan()
 	switch {
 	case planErr != nil:
 		return err
 	case removed:
 		return &exitError{statusOf(err), fmt.Errorf("%w; without --rm vmseed logs %s shows its console", err, plan.Name)}
 	}
-	return &exitError{statusOf(err), fmt.Errorf("%w; vmseed logs %s%s shows its console", err, plan.Name, a.stateDirWords())}
+	return &exitError{statusOf(err), fmt.Errorf("%w; vmseed logs %s%s shows its console", err, plan.Name, v.words())}
 }
 
 // stateDirWords are the words that a command about the same VM needs.
@@ -284,23 +284,19 @@ func (a *app) stateDirWords() string {
 }
 
 // sayRunning tells how to reach a VM that runs on.
-func (a *app) sayRunning(ctx context.Context, c *supervisor.Client, p *progress) error {
+func (a *app) sayRunning(ctx context.Context, v vm, p *progress) error {
 	p.end()
-	s, err := c.State(ctx)
+	s, err := v.State(ctx)
 	if err != nil {
 		return hostTrouble(err)
 	}
-	plan, err := c.Plan()
+	plan, err := v.Plan()
 	if err != nil {
 		return hostTrouble(err)
 	}
 	fmt.Fprintf(a.Err, "%s/%s is %s", plan.Namespace, plan.Name, s.Status)
 	if s.SSHPort > 0 {
-		where := a.stateDirWords()
-		if plan.Login == "" {
-			where = " -u USER" + where
-		}
-		fmt.Fprintf(a.Err, "; SSH on 127.0.0.1:%d (vmseed ssh %s%s)", s.SSHPort, plan.Name, where)
+		fmt.Fprint(a.Err, "; ", v.way(plan, s.SSHPort))
 	}
 	fmt.Fprintln(a.Err)
 	return nil

@@ -134,7 +134,7 @@ func (a *app) runMachine(ctx context.Context, f *runFlags, args []string) error 
 	if err != nil {
 		return err
 	}
-	return a.follow(ctx, client, p, f, failOn)
+	return a.follow(ctx, here{a}.vm(client), p, f, failOn)
 }
 
 // runInput loads the one machine that is run, with the flags' changes made before it is placed.

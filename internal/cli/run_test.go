@@ -58,7 +58,7 @@ func TestStopGrace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := stopGrace(c); err != nil || got != want {
+		if got, err := stopGrace(localVM{Client: c}); err != nil || got != want {
 			t.Errorf("the definition says %s: %s, %v", given, got, err)
 		}
 	}

@@ -119,7 +119,7 @@ func (a *app) early(ctx context.Context, c *supervisor.Client, err error) error 
 
 func (a *app) ssh() *cobra.Command {
 	var f sshFlags
-	cmd := a.onVM("ssh NAME [-- COMMAND]", "Log in to a VM; the host keys that the guest reported are pinned", func(ctx context.Context, c *supervisor.Client, args []string) error {
+	cmd := a.onVMHere("ssh NAME [-- COMMAND]", "Log in to a VM; the host keys that the guest reported are pinned", func(ctx context.Context, c *supervisor.Client, args []string) error {
 		o, err := f.options(ctx, c)
 		if err != nil {
 			return err
@@ -136,7 +136,7 @@ func (a *app) ssh() *cobra.Command {
 
 func (a *app) sshConfig() *cobra.Command {
 	var f sshFlags
-	cmd := a.onVM("ssh-config NAME", "Print a section for ~/.ssh/config", func(ctx context.Context, c *supervisor.Client, _ []string) error {
+	cmd := a.onVMHere("ssh-config NAME", "Print a section for ~/.ssh/config", func(ctx context.Context, c *supervisor.Client, _ []string) error {
 		o, err := f.options(ctx, c)
 		if err != nil {
 			return err
@@ -178,7 +178,7 @@ func (a *app) cp() *cobra.Command {
 			if name == "" {
 				return usagef("cp needs a source or destination as NAME:PATH")
 			}
-			c, err := a.find(name)
+			c, err := a.findHere(name)
 			if err != nil {
 				return err
 			}
@@ -194,8 +194,8 @@ func (a *app) cp() *cobra.Command {
 }
 
 func (a *app) console() *cobra.Command {
-	return a.onVM("console NAME", "Connect to a VM's serial console; Ctrl-] disconnects, the end of the input does not", func(ctx context.Context, c *supervisor.Client, _ []string) error {
-		return a.attach(ctx, c)
+	return a.onVM("console NAME", "Connect to a VM's serial console; Ctrl-] disconnects, the end of the input does not", func(ctx context.Context, v vm, _ []string) error {
+		return a.attach(ctx, v)
 	})
 }
 
@@ -203,8 +203,8 @@ func (a *app) console() *cobra.Command {
 const escape = 0x1d
 
 // attach connects the terminal to the console until the user disconnects or the VM ends.
-func (a *app) attach(ctx context.Context, c *supervisor.Client) error {
-	conn, err := c.Console(ctx)
+func (a *app) attach(ctx context.Context, v vm) error {
+	conn, err := v.Console(ctx)
 	if err != nil {
 		return err
 	}

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -34,9 +32,9 @@ func (a *app) vmRoot() (string, error) {
 	return root, nil
 }
 
-// onVM makes a command about one VM. Its NAME is NAME or NAMESPACE/NAME.
-func (a *app) onVM(use, short string, run func(ctx context.Context, c *supervisor.Client, args []string) error) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short,
+// vmCommand makes a command about one VM, whose NAME is NAME or NAMESPACE/NAME.
+func (a *app) vmCommand(use, short string, run func(ctx context.Context, args []string) error) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("%s needs the NAME of a VM; see vmseed list", cmd.Name())
@@ -48,11 +46,7 @@ func (a *app) onVM(use, short string, run func(ctx context.Context, c *superviso
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.find(args[0])
-			if err != nil {
-				return err
-			}
-			err = run(cmd.Context(), c, args[1:])
+			err := run(cmd.Context(), args)
 			if errors.Is(err, supervisor.ErrNotRunning) || errors.Is(err, supervisor.ErrRunning) {
 				return usagef("%s: %w", args[0], err)
 			}
@@ -60,64 +54,32 @@ func (a *app) onVM(use, short string, run func(ctx context.Context, c *superviso
 		},
 		ValidArgsFunction: a.completeVM,
 	}
-	a.stateDirFlag(cmd)
+}
+
+// onVM makes a command about a VM of this host or of a daemon's.
+func (a *app) onVM(use, short string, run func(ctx context.Context, v vm, args []string) error) *cobra.Command {
+	cmd := a.vmCommand(use, short, func(ctx context.Context, args []string) error {
+		v, err := a.find(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return run(ctx, v, args[1:])
+	})
+	a.placeFlags(cmd)
 	return cmd
 }
 
-// find returns the client of a VM by its name.
-func (a *app) find(name string) (*supervisor.Client, error) {
-	root, err := a.vmRoot()
-	if err != nil {
-		return nil, err
-	}
-	if err := supervisor.Sweep(root); err != nil {
-		return nil, &exitError{exitEnvironment, err}
-	}
-	dirs, err := supervisor.List(root)
-	if err != nil {
-		return nil, &exitError{exitEnvironment, err}
-	}
-	var found []string
-	var have []string
-	for _, dir := range dirs {
-		plan, err := supervisor.LoadPlan(dir)
+// onVMHere makes a command about a VM of this host.
+func (a *app) onVMHere(use, short string, run func(ctx context.Context, c *supervisor.Client, args []string) error) *cobra.Command {
+	cmd := a.vmCommand(use, short, func(ctx context.Context, args []string) error {
+		c, err := a.findHere(args[0])
 		if err != nil {
-			return nil, &exitError{exitEnvironment, err}
+			return err
 		}
-		full := plan.Namespace + "/" + plan.Name
-		have = append(have, full)
-		if name == plan.Name || name == full {
-			found = append(found, dir)
-		}
-	}
-	switch len(found) {
-	case 1:
-		return supervisor.Open(found[0])
-	case 0:
-		if len(have) == 0 {
-			return nil, usagef("there is no VM %q; there are none", name)
-		}
-		return nil, usagef("there is no VM %q; there are %s", name, strings.Join(have, ", "))
-	}
-	return nil, usagef("several VMs are called %q; name one as NAMESPACE/NAME: %s", name, strings.Join(have, ", "))
-}
-
-// vmInfo is what list and inspect print as JSON.
-type vmInfo struct {
-	Namespace string           `json:"namespace"`
-	Name      string           `json:"name"`
-	Dir       string           `json:"dir"`
-	State     supervisor.State `json:"state"`
-	Plan      *supervisor.Plan `json:"plan,omitempty"`
-}
-
-func info(ctx context.Context, c *supervisor.Client) (vmInfo, error) {
-	plan, err := c.Plan()
-	if err != nil {
-		return vmInfo{}, err
-	}
-	state, err := c.State(ctx)
-	return vmInfo{Namespace: plan.Namespace, Name: plan.Name, Dir: c.Dir, State: state, Plan: &plan}, err
+		return run(ctx, c, args[1:])
+	})
+	a.stateDirFlag(cmd)
+	return cmd
 }
 
 func (a *app) printJSON(v any) error {
@@ -134,26 +96,13 @@ func (a *app) list() *cobra.Command {
 			if output != "" && output != "json" {
 				return usagef("-o takes json, not %q", output)
 			}
-			root, err := a.vmRoot()
+			p, err := a.where()
 			if err != nil {
 				return err
 			}
-			dirs, err := supervisor.List(root)
-			if err = errors.Join(supervisor.Sweep(root), err); err != nil {
-				return &exitError{exitEnvironment, err}
-			}
-			all := []vmInfo{}
-			for _, dir := range dirs {
-				c, err := supervisor.Open(dir)
-				if err != nil {
-					return hostTrouble(err)
-				}
-				vm, err := info(cmd.Context(), c)
-				if err != nil {
-					return hostTrouble(err)
-				}
-				vm.Plan = nil
-				all = append(all, vm)
+			all, err := p.list(cmd.Context())
+			if err != nil {
+				return err
 			}
 			if output == "json" {
 				return a.printJSON(all)
@@ -161,12 +110,12 @@ func (a *app) list() *cobra.Command {
 			w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
 			fmt.Fprintln(w, "NAMESPACE\tNAME\tSTATUS\tFIRST BOOT\tSSH\tACCEL")
 			for _, vm := range all {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", vm.Namespace, vm.Name, vm.State.Status, firstBoot(vm.State), sshAddress(vm.State), vm.State.Accel)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", vm.Namespace, vm.Name, vm.State.Status, firstBoot(vm.State), vm.sshAddress(), vm.State.Accel)
 			}
 			return w.Flush()
 		}}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "json")
-	a.stateDirFlag(cmd)
+	a.placeFlags(cmd)
 	return cmd
 }
 
@@ -184,54 +133,47 @@ func firstBoot(s supervisor.State) string {
 	return string(s.FirstBoot.Stage)
 }
 
-func sshAddress(s supervisor.State) string {
-	if s.SSHPort == 0 || !s.Status.Alive() {
-		return "-"
-	}
-	return fmt.Sprintf("127.0.0.1:%d", s.SSHPort)
-}
-
 func (a *app) inspect() *cobra.Command {
 	var output string
-	cmd := a.onVM("inspect NAME", "Print everything that is known of a VM", func(ctx context.Context, c *supervisor.Client, _ []string) error {
+	cmd := a.onVM("inspect NAME", "Print everything that is known of a VM", func(ctx context.Context, v vm, _ []string) error {
 		if output != "json" {
 			return usagef("-o takes json, not %q", output)
 		}
-		vm, err := info(ctx, c)
+		info, err := v.describe(ctx)
 		if err != nil {
 			return err
 		}
-		return a.printJSON(vm)
+		return a.printJSON(info)
 	})
 	cmd.Flags().StringVarP(&output, "output", "o", "json", "json")
 	return cmd
 }
 
 func (a *app) start() *cobra.Command {
-	return a.onVM("start NAME", "Start a VM that was stopped, in the background", func(ctx context.Context, c *supervisor.Client, _ []string) error {
-		if err := c.Start(ctx, true); err != nil {
+	return a.onVM("start NAME", "Start a VM that was stopped, in the background", func(ctx context.Context, v vm, _ []string) error {
+		if err := v.Start(ctx, true); err != nil {
 			return err
 		}
-		return a.sayRunning(ctx, c, a.progress(""))
+		return a.sayRunning(ctx, v, a.progress(""))
 	})
 }
 
 func (a *app) stop() *cobra.Command {
 	var force bool
 	var grace time.Duration
-	cmd := a.onVM("stop NAME", "Shut a VM down", func(ctx context.Context, c *supervisor.Client, _ []string) error {
+	cmd := a.onVM("stop NAME", "Shut a VM down", func(ctx context.Context, v vm, _ []string) error {
 		switch {
 		case force:
-			return c.Stop(ctx, 0)
+			return v.Stop(ctx, 0)
 		case grace < 0:
 			return usagef("--grace takes a time such as 90s, not %s", grace)
 		case grace == 0:
 			var err error
-			if grace, err = stopGrace(c); err != nil {
+			if grace, err = stopGrace(v); err != nil {
 				return err
 			}
 		}
-		return c.Stop(ctx, grace)
+		return v.Stop(ctx, grace)
 	})
 	cmd.Flags().BoolVar(&force, "force", false, "cut it off at once")
 	cmd.Flags().DurationVar(&grace, "grace", 0, "how long the guest may take before it is cut off (default what the definition says, else 2m)")
@@ -239,8 +181,8 @@ func (a *app) stop() *cobra.Command {
 }
 
 // stopGrace is how long a guest may take to shut down: what its definition says, else two minutes.
-func stopGrace(c *supervisor.Client) (time.Duration, error) {
-	plan, err := c.Plan()
+func stopGrace(v vm) (time.Duration, error) {
+	plan, err := v.Plan()
 	if plan.StopGrace > 0 {
 		return plan.StopGrace, err
 	}
@@ -249,30 +191,30 @@ func stopGrace(c *supervisor.Client) (time.Duration, error) {
 
 func (a *app) restart() *cobra.Command {
 	var force bool
-	cmd := a.onVM("restart NAME", "Shut a VM down and start it again", func(ctx context.Context, c *supervisor.Client, _ []string) error {
+	cmd := a.onVM("restart NAME", "Shut a VM down and start it again", func(ctx context.Context, v vm, _ []string) error {
 		if force {
-			return c.Reset(ctx)
+			return v.Reset(ctx)
 		}
-		grace, err := stopGrace(c)
+		grace, err := stopGrace(v)
 		if err != nil {
 			return err
 		}
-		if err := c.Stop(ctx, grace); err != nil && !errors.Is(err, supervisor.ErrNotRunning) {
+		if err := v.Stop(ctx, grace); err != nil && !errors.Is(err, supervisor.ErrNotRunning) {
 			return err
 		}
-		return c.Start(ctx, true)
+		return v.Start(ctx, true)
 	})
 	cmd.Flags().BoolVar(&force, "force", false, "reset it at once")
 	return cmd
 }
 
 func (a *app) removeVM() *cobra.Command {
-	cmd := a.onVM("remove NAME...", "Remove VMs with their disks and seeds; a running one is cut off", func(ctx context.Context, c *supervisor.Client, more []string) error {
-		if err := c.Remove(ctx); err != nil {
+	cmd := a.onVM("remove NAME...", "Remove VMs with their disks and seeds; a running one is cut off", func(ctx context.Context, v vm, more []string) error {
+		if err := v.Remove(ctx); err != nil {
 			return err
 		}
 		for _, name := range more {
-			next, err := a.find(name)
+			next, err := a.find(ctx, name)
 			if err != nil {
 				return err
 			}
@@ -288,55 +230,18 @@ func (a *app) removeVM() *cobra.Command {
 
 func (a *app) logs() *cobra.Command {
 	var followed, qemu bool
-	cmd := a.onVM("logs NAME", "Print what the guest wrote to its serial console", func(ctx context.Context, c *supervisor.Client, _ []string) error {
-		if qemu {
-			return a.copyFile(filepath.Join(c.Dir, supervisor.QEMULog))
-		}
-		var conn io.ReadWriteCloser
-		if followed {
-			// Connected before the log is read, so that nothing is missed between the two.
-			var err error
-			if conn, err = c.Console(ctx); err != nil && !errors.Is(err, supervisor.ErrNotRunning) {
-				return err
-			}
-		}
-		if conn != nil {
-			defer conn.Close()
-			defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-		}
-		for _, name := range []string{supervisor.SerialLog + ".1", supervisor.SerialLog} {
-			if err := a.copyFile(filepath.Join(c.Dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-				return err
-			}
-		}
-		if conn == nil {
-			return nil
-		}
-		_, err := io.Copy(a.Out, conn)
-		if ctx.Err() != nil {
-			return nil
-		}
-		return err
+	cmd := a.onVM("logs NAME", "Print what the guest wrote to its serial console", func(ctx context.Context, v vm, _ []string) error {
+		return v.log(ctx, a.Out, followed, qemu)
 	})
 	cmd.Flags().BoolVarP(&followed, "follow", "f", false, "go on with what comes")
 	cmd.Flags().BoolVar(&qemu, "qemu", false, "print what QEMU itself said instead")
 	return cmd
 }
 
-func (a *app) copyFile(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = io.Copy(a.Out, f)
-	return err
-}
-
 func (a *app) waitFor() *cobra.Command {
 	var timeout time.Duration
 	var failOn string
-	cmd := a.onVM("wait NAME", "Wait for the guest's own word that its first boot is over", func(ctx context.Context, c *supervisor.Client, _ []string) error {
+	cmd := a.onVM("wait NAME", "Wait for the guest's own word that its first boot is over", func(ctx context.Context, v vm, _ []string) error {
 		threshold, err := report.ParseFailOn(failOn)
 		if err != nil {
 			return usagef("--fail-on: %w", err)
@@ -346,14 +251,14 @@ func (a *app) waitFor() *cobra.Command {
 		}
 		p := a.progress("")
 		defer p.end()
-		last, err := awaitFirstBoot(ctx, c, p, timeout)
+		last, err := awaitFirstBoot(ctx, v, p, timeout)
 		if err != nil {
 			return err
 		}
-		if err := a.withLogs(a.verdict(p, last, threshold), c, false); err != nil {
+		if err := a.withLogs(a.verdict(p, last, threshold), v, false); err != nil {
 			return err
 		}
-		return awaitCredentials(ctx, c, p, agentPatience)
+		return awaitCredentials(ctx, v, p, agentPatience)
 	})
 	cmd.Flags().DurationVar(&timeout, "timeout", 15*time.Minute, "how long to wait")
 	cmd.Flags().StringVar(&failOn, "fail-on", "warning", "what makes a first boot a failure: error, warning or deprecated")
