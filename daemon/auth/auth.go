@@ -52,6 +52,8 @@ type Identity struct {
 	// Name is name@profile.
 	Name   string
 	Method Method
+	// token is what the request was made with, for Guard.End.
+	token secret.Text
 }
 
 // Session is what a login gives.

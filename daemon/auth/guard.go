@@ -127,8 +127,12 @@ func (g *Guard) Token(token secret.Text) (Identity, error) {
 		g.tokens.revoke(token)
 		return Identity{}, ErrExpired
 	}
+	id.token = token
 	return id, nil
 }
+
+// End ends the token that a request was made with, if it was.
+func (g *Guard) End(id Identity) { g.tokens.revoke(id.token) }
 
 // Logout ends a token. Unknown ones are no error.
 func (g *Guard) Logout(token secret.Text) { g.tokens.revoke(token) }

@@ -6,11 +6,16 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/vmseed/vmseed/daemon/auth"
@@ -63,28 +68,148 @@ type Limits struct {
 	Grace time.Duration
 }
 
+func (l Limits) withDefaults() Limits {
+	return Limits{
+		Connections: cmp.Or(l.Connections, 2048), Header: cmp.Or(l.Header, 64<<10), Body: cmp.Or(l.Body, 64<<20),
+		HeadTime: cmp.Or(l.HeadTime, 10*time.Second), BodyTime: cmp.Or(l.BodyTime, 2*time.Minute), Idle: cmp.Or(l.Idle, 2*time.Minute),
+		WriteTime: cmp.Or(l.WriteTime, 30*time.Second), Grace: cmp.Or(l.Grace, 10*time.Second),
+	}
+}
+
+// certificates is where the server's certificate comes from.
+type certificates interface {
+	certificate() (*tls.Certificate, error)
+	// authority is what clients may need to trust, as PEM.
+	authority() []byte
+}
+
 // Server serves the daemon's APIs.
 type Server struct {
-	config   Config
-	listener net.Listener
+	config       Config
+	listener     *listener
+	certificates certificates
+	caFile       string
+	// hosts are the names and addresses by which clients call this host.
+	hosts  []string
+	origin *http.CrossOriginProtection
+	http   *http.Server
+	// streams are answers that have no end of their own.
+	streams streams
 }
 
 // New makes the keys that are missing, and listens. It serves nobody before Serve.
-func New(ctx context.Context, c Config) (*Server, error) { return nil, errUnfinished }
+func New(ctx context.Context, c Config) (*Server, error) {
+	c.Listen = cmp.Or(c.Listen, DefaultListen)
+	c.Limits = c.Limits.withDefaults()
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{config: c, hosts: names(c.Listen, c.Hosts), origin: http.NewCrossOriginProtection()}
+	if err := s.openCertificates(); err != nil {
+		return nil, err
+	}
+	inner, err := new(net.ListenConfig).Listen(ctx, "tcp", c.Listen)
+	if err != nil {
+		return nil, err
+	}
+	s.listener = &listener{Listener: inner, max: c.Limits.Connections, conns: map[*conn]struct{}{}, tls: &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			certificate, err := s.certificates.certificate()
+			if err != nil {
+				c.Log.Error("no certificate", "error", err)
+			}
+			return certificate, err
+		},
+	}}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	s.http = &http.Server{
+		Handler: s, Protocols: protocols, ReadHeaderTimeout: c.Limits.HeadTime, IdleTimeout: c.Limits.Idle, MaxHeaderBytes: c.Limits.Header,
+		ConnState: s.listener.state, ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug),
+		ConnContext: func(ctx context.Context, nc net.Conn) context.Context { return context.WithValue(ctx, connKey{}, nc) },
+	}
+	return s, nil
+}
+
+// connKey is where a request's context has its connection.
+type connKey struct{}
+
+func (s *Server) openCertificates() error {
+	c := s.config
+	if (c.CertFile == "") != (c.KeyFile == "") {
+		return errors.New("a certificate needs its key, and a key its certificate")
+	}
+	if c.CertFile == "" {
+		p, err := openPKI(c.Dir, s.hosts, time.Now)
+		s.certificates, s.caFile = p, filepath.Join(c.Dir, caFile)
+		return err
+	}
+	g, err := openGiven(c.CertFile, c.KeyFile, time.Now)
+	if err != nil {
+		return err
+	}
+	s.certificates, s.caFile = g, cmp.Or(c.CAFile, c.CertFile)
+	if leaf := g.current.Leaf; leaf != nil {
+		s.hosts = append(s.hosts, leaf.DNSNames...)
+	}
+	if c.CAFile != "" {
+		g.ca, err = os.ReadFile(c.CAFile)
+	}
+	return err
+}
 
 // Addr is where the server listens.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // URL is how a client on this host reaches the server.
-func (s *Server) URL() string { return "" }
+func (s *Server) URL() string {
+	host, port, err := net.SplitHostPort(s.Addr().String())
+	if err != nil {
+		return "https://" + s.Addr().String()
+	}
+	if a, err := netip.ParseAddr(host); err == nil && a.IsUnspecified() {
+		host = "localhost"
+	}
+	return "https://" + net.JoinHostPort(host, port)
+}
 
 // CAFile is the file with the certificate that clients need to trust, and CA what is in it.
-func (s *Server) CAFile() string { return "" }
+func (s *Server) CAFile() string { return s.caFile }
 
 // CA returns the certificate that clients need to trust, as PEM.
-func (s *Server) CA() []byte { return nil }
+func (s *Server) CA() []byte { return s.certificates.authority() }
 
 // Serve serves until ctx ends, then lets requests end within the grace, and returns nil. Any other end is an error.
-func (s *Server) Serve(ctx context.Context) error { return errUnfinished }
+func (s *Server) Serve(ctx context.Context) error {
+	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	s.http.BaseContext = func(net.Listener) context.Context { return base }
+	failed := make(chan error, 1)
+	go func() { failed <- s.http.Serve(s.listener) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	end, stop := context.WithTimeout(context.WithoutCancel(ctx), s.config.Limits.Grace)
+	defer stop()
+	s.streams.end()
+	err := s.http.Shutdown(end)
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.config.Log.Warn("requests were cut off", "connections", s.listener.count())
+		err = nil
+	}
+	cancel()
+	return errors.Join(err, s.Close())
+}
 
-var errUnfinished = errors.New("not there yet")
+// Close ends the server at once, with all connections. It does no harm after Serve.
+func (s *Server) Close() error {
+	err := errors.Join(s.http.Close(), s.listener.Close())
+	s.listener.closeAll()
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,174 @@
+package server
+
+import (
+	"errors"
+	"math"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vmseed/vmseed/daemon/auth"
+	"github.com/vmseed/vmseed/secret"
+)
+
+// The paths that the server answers itself, and those of the APIs.
+const (
+	pathHealth      = "/healthz"
+	pathOVirtHealth = "/ovirt-engine/services/health"
+	pathCA          = "/ovirt-engine/services/pki-resource"
+	pathLogout      = "/ovirt-engine/services/sso-logout"
+	pathToken       = "/ovirt-engine/sso/oauth/token"
+	pathTicket      = "/ovirt-engine/sso/oauth/token-http-auth"
+	pathOVirt       = "/ovirt-engine/api"
+	pathAPI         = "/api/v1"
+	pathSession     = pathAPI + "/session"
+	pathOpenAPI     = pathAPI + "/openapi.json"
+)
+
+// below reports whether a path is a prefix or below it. Two slashes are as good as one, and a parameter may follow: both
+// SDKs of oVirt make such paths.
+func below(path, prefix string) bool {
+	rest, ok := strings.CutPrefix(path, prefix)
+	return ok && (rest == "" || rest[0] == '/' || rest[0] == ';')
+}
+
+// route finds out who answers a request.
+func (s *Server) route(x *exchange, r *http.Request) {
+	if !s.knownHost(r.Host) {
+		x.problem(http.StatusMisdirectedRequest, "the daemon does not know this host by the name in the request; name it when the daemon is started")
+		return
+	}
+	if err := s.origin.Check(r); err != nil {
+		x.problem(http.StatusForbidden, "a page of another site must not change anything here")
+		return
+	}
+	switch path := r.URL.Path; {
+	case path == pathHealth, path == pathOVirtHealth:
+		s.health(x, r)
+	case path == pathCA:
+		s.authority(x, r)
+	case path == pathToken:
+		s.token(x, r)
+	case path == pathTicket:
+		x.Header().Set("WWW-Authenticate", "Negotiate")
+		x.sso(http.StatusUnauthorized, ssoError(scopeAPI, "access_denied", "This engine knows no Kerberos: log in with a user name and a password."))
+	case path == pathLogout:
+		s.logout(x, r)
+	case below(path, pathOVirt):
+		s.admit(x, r, s.config.OVirt)
+	case path == pathSession && r.Method == http.MethodPost, path == pathOpenAPI:
+		x.Header().Set("Cache-Control", "no-store")
+		serve(x, r, s.config.API)
+	case below(path, pathAPI):
+		s.admit(x, r, s.config.API)
+	default:
+		serve(x, r, s.config.Pages)
+	}
+}
+
+func serve(x *exchange, r *http.Request, h http.Handler) {
+	if h == nil {
+		x.problem(http.StatusNotFound, "there is nothing at this path")
+		return
+	}
+	h.ServeHTTP(x, r)
+}
+
+// knownHost reports whether this host is meant. An address is never the name of another site that was made to lead here.
+func (s *Server) knownHost(host string) bool {
+	if s.config.AnyHost {
+		return true
+	}
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host
+	}
+	name = strings.ToLower(strings.TrimSuffix(strings.Trim(name, "[]"), "."))
+	if _, err := netip.ParseAddr(name); err == nil {
+		return true
+	}
+	return slices.ContainsFunc(s.hosts, func(known string) bool {
+		wild, ok := strings.CutPrefix(known, "*.")
+		if !ok {
+			return known == name
+		}
+		_, rest, ok := strings.Cut(name, ".")
+		return ok && rest == wild
+	})
+}
+
+// admit lets those in who say who they are.
+func (s *Server) admit(x *exchange, r *http.Request, h http.Handler) {
+	x.Header().Set("Cache-Control", "no-store")
+	id, err := s.identify(x, r)
+	var slow *auth.SlowDownError
+	switch {
+	case err == nil:
+		x.user = id.Name
+		// What is behind the door has no use for the password or the token.
+		r = r.WithContext(auth.NewContext(r.Context(), id))
+		r.Header.Del("Authorization")
+		serve(x, r, h)
+	case r.Context().Err() != nil:
+	case errors.As(err, &slow):
+		x.Header().Set("Retry-After", seconds(slow))
+		x.refuse(r, http.StatusTooManyRequests, err.Error())
+	case errors.Is(err, auth.ErrDenied), errors.Is(err, auth.ErrExpired):
+		x.challenge(r)
+		x.refuse(r, http.StatusUnauthorized, err.Error())
+	case errors.Is(err, errNobody):
+		x.challenge(r)
+		x.refuse(r, http.StatusUnauthorized, err.Error())
+	default:
+		s.config.Log.Error("nobody can log in", "id", x.id, "error", err)
+		x.refuse(r, http.StatusServiceUnavailable, "the daemon cannot read its users; its log says why")
+	}
+}
+
+func seconds(slow *auth.SlowDownError) string {
+	return strconv.Itoa(int(math.Ceil(max(1, slow.After.Seconds()))))
+}
+
+// errNobody means that a request says nothing about who makes it.
+var errNobody = errors.New("log in first, and send the token as Authorization: Bearer")
+
+// identify finds out who makes a request.
+func (s *Server) identify(x *exchange, r *http.Request) (auth.Identity, error) {
+	headers := r.Header.Values("Authorization")
+	if len(headers) != 1 {
+		return auth.Identity{}, errNobody
+	}
+	scheme, rest, _ := strings.Cut(headers[0], " ")
+	switch {
+	case strings.EqualFold(scheme, "Bearer"):
+		return s.config.Guard.Token(secret.New(strings.TrimSpace(rest)))
+	case strings.EqualFold(scheme, "Basic"):
+		name, password, ok := r.BasicAuth()
+		if !ok {
+			return auth.Identity{}, auth.ErrDenied
+		}
+		return s.config.Guard.Password(r.Context(), name, secret.New(password), x.from)
+	}
+	return auth.Identity{}, errNobody
+}
+
+// challenge says how to prove who one is. Browsers ask their users for a password when they see Basic, which is for
+// clients of oVirt alone.
+func (x *exchange) challenge(r *http.Request) {
+	if below(r.URL.Path, pathOVirt) {
+		x.Header().Add("WWW-Authenticate", `Basic realm="vmseed", charset="UTF-8"`)
+	}
+	x.Header().Add("WWW-Authenticate", `Bearer realm="vmseed"`)
+}
+
+// refuse says no: without a body to clients of oVirt, which would take any for an answer of the API.
+func (x *exchange) refuse(r *http.Request, status int, detail string) {
+	if below(r.URL.Path, pathOVirt) {
+		x.WriteHeader(status)
+		return
+	}
+	x.problem(status, detail)
+}

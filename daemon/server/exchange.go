@@ -1,0 +1,291 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// RequestID is the header of every answer that says under which id the log has the request.
+const RequestID = "X-Request-Id"
+
+// exchange is a request that is being answered. It is the handlers' ResponseWriter, and gives each write its time.
+type exchange struct {
+	http.ResponseWriter
+	server  *Server
+	control *http.ResponseController
+	cancel  context.CancelFunc
+	id      string
+	from    netip.Addr
+	// user is who asks, once that is known.
+	user     string
+	status   int
+	sent     int64
+	hijacked bool
+}
+
+// ServeHTTP answers a request, within limits, and logs it.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	began := time.Now()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	x := &exchange{ResponseWriter: w, server: s, control: http.NewResponseController(w), cancel: cancel, id: newID(), from: remote(r)}
+	defer s.streams.remove(x)
+	r = r.WithContext(context.WithValue(ctx, exchangeKey{}, x))
+	h := w.Header()
+	h.Set(RequestID, x.id)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	if wishes := r.Header[wishHeader]; wishes != nil {
+		delete(r.Header, wishHeader)
+		r.Header["Expect"] = append(r.Header["Expect"], wishes...)
+	}
+	x.allow()
+	if r.Body != http.NoBody {
+		// The reader of the body comes first: it knows net/http's own writer, and ends the connection of who sends too much.
+		r.Body = &body{ReadCloser: http.MaxBytesReader(w, r.Body, s.config.Limits.Body), x: x}
+		_ = x.control.SetReadDeadline(began.Add(s.config.Limits.BodyTime))
+	}
+	abort := s.safely(x, r)
+	x.allow() // what is in net/http's buffers is sent when this function returns
+	x.log(r, time.Since(began))
+	if abort {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// safely routes a request. It reports true when the answer cannot be ended properly, so that the connection has to end.
+func (s *Server) safely(x *exchange, r *http.Request) (abort bool) {
+	defer func() {
+		switch p := recover(); {
+		case p == http.ErrAbortHandler:
+			abort = true
+		case p != nil:
+			abort = x.panicked(p)
+		}
+	}()
+	s.route(x, r)
+	return false
+}
+
+type exchangeKey struct{}
+
+// exchangeOf returns the exchange of a request.
+func exchangeOf(r *http.Request) *exchange {
+	x, _ := r.Context().Value(exchangeKey{}).(*exchange)
+	return x
+}
+
+func newID() string {
+	var raw [8]byte
+	_, _ = rand.Read(raw[:]) // never fails: the runtime ends the program instead
+	return hex.EncodeToString(raw[:])
+}
+
+// remote returns the address that a request came from.
+func remote(r *http.Request) netip.Addr {
+	a, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return a.Addr().Unmap()
+}
+
+// allow gives the client time to take what is written next.
+func (x *exchange) allow() {
+	if !x.hijacked {
+		_ = x.control.SetWriteDeadline(time.Now().Add(x.server.config.Limits.WriteTime))
+	}
+}
+
+// WriteHeader sends the head of the answer.
+func (x *exchange) WriteHeader(status int) {
+	if x.status == 0 && status >= 200 {
+		x.status = status
+	}
+	x.allow()
+	x.ResponseWriter.WriteHeader(status)
+}
+
+// Write sends a part of the answer. The client has to take it within a time of its own, however long the whole takes.
+func (x *exchange) Write(p []byte) (int, error) {
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
+	x.allow()
+	n, err := x.ResponseWriter.Write(p)
+	x.sent += int64(n)
+	return n, err
+}
+
+// Flush sends what was written. An answer that is flushed before its end is a stream: it ends with the server.
+func (x *exchange) Flush() { _ = x.FlushError() }
+
+// FlushError is Flush for http.ResponseController.
+func (x *exchange) FlushError() error {
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
+	x.server.streams.add(x)
+	x.allow()
+	return x.control.Flush()
+}
+
+// Hijack hands the connection over, raw and without limits.
+func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	nc, rw, err := x.control.Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	x.hijacked = true
+	if x.status == 0 {
+		x.status = http.StatusSwitchingProtocols
+	}
+	x.server.streams.add(x)
+	if c, ok := nc.(*conn); ok {
+		c.raise()
+	}
+	return nc, rw, nc.SetDeadline(time.Time{})
+}
+
+// body is the body of a request, whose time ends with it.
+type body struct {
+	io.ReadCloser
+	x *exchange
+}
+
+// Read reads from the body.
+func (b *body) Read(p []byte) (int, error) {
+	b.x.allow() // a "100 Continue" may be written now
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		_ = b.x.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// panicked answers a request whose handler failed, and logs where. The value is left out where it may quote the request.
+func (x *exchange) panicked(p any) (abort bool) {
+	what := fmt.Sprintf("%T", p)
+	if err, ok := p.(runtime.Error); ok {
+		what = err.Error()
+	}
+	x.server.config.Log.Error("a handler failed", "id", x.id, "panic", what, "stack", string(debug.Stack()))
+	if x.hijacked || x.status != 0 {
+		return true
+	}
+	x.problem(http.StatusInternalServerError, "something went wrong inside the daemon; its log has more under the id of this request")
+	return false
+}
+
+// problem answers with a problem document (RFC 9457).
+func (x *exchange) problem(status int, detail string) {
+	x.Header().Set("Content-Type", "application/problem+json")
+	x.Header().Set("Cache-Control", "no-store")
+	x.WriteHeader(status)
+	_ = json.NewEncoder(x).Encode(map[string]any{"status": status, "title": http.StatusText(status), "detail": detail, "request": x.id})
+}
+
+// harmless are the query parameters whose values the log shows; the names of all others stand there alone.
+var harmless = []string{"search", "max", "page", "follow", "filter", "async", "all_content", "case_sensitive", "correlation_id", "clone", "force",
+	"detach_only", "next_run", "from", "since", "machine", "status", "limit", "after", "resource", "format", "version"}
+
+func loggedQuery(raw string) string {
+	q, err := url.ParseQuery(raw)
+	if err != nil {
+		return "(malformed)"
+	}
+	for key, values := range q {
+		if !slices.Contains(harmless, key) {
+			values = []string{"…"}
+		}
+		q[key] = values
+	}
+	text, _ := url.QueryUnescape(q.Encode())
+	return text
+}
+
+// log writes the request's line.
+func (x *exchange) log(r *http.Request, took time.Duration) {
+	level := slog.LevelInfo
+	switch {
+	case x.status >= 500:
+		level = slog.LevelWarn
+	case r.URL.Path == pathHealth || r.URL.Path == pathOVirtHealth:
+		level = slog.LevelDebug
+	}
+	status := x.status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	attrs := []slog.Attr{slog.String("id", x.id), slog.String("from", x.from.String()), slog.String("user", x.user), slog.String("method", short(r.Method, 16)),
+		slog.String("path", short(r.URL.Path, 500)), slog.Int("status", status), slog.Int64("bytes", x.sent), slog.Duration("took", took.Round(time.Microsecond)),
+		slog.String("agent", short(r.UserAgent(), 100))}
+	if r.URL.RawQuery != "" {
+		attrs = append(attrs, slog.String("query", short(loggedQuery(r.URL.RawQuery), 500)))
+	}
+	x.server.config.Log.LogAttrs(context.WithoutCancel(r.Context()), level, "request", attrs...)
+}
+
+// short cuts a text of the client's.
+func short(s string, limit int) string {
+	s = strings.ToValidUTF8(s, "\ufffd")
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}
+
+// streams are exchanges that end when the server does.
+type streams struct {
+	mu    sync.Mutex
+	all   map[*exchange]struct{}
+	ended bool
+}
+
+func (s *streams) add(x *exchange) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		x.cancel()
+		return
+	}
+	if s.all == nil {
+		s.all = map[*exchange]struct{}{}
+	}
+	s.all[x] = struct{}{}
+}
+
+func (s *streams) remove(x *exchange) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, x)
+}
+
+// end ends the streams, and those that begin later.
+func (s *streams) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	for x := range s.all {
+		x.cancel()
+	}
+}
