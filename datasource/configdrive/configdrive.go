@@ -7,10 +7,13 @@
 package configdrive
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/vmseed/vmseed/datasource"
+	"github.com/vmseed/vmseed/datasource/internal/ignition"
 	"github.com/vmseed/vmseed/datasource/internal/metadata"
 	"github.com/vmseed/vmseed/datasource/internal/network"
 	"github.com/vmseed/vmseed/datasource/internal/userdata"
@@ -56,10 +59,13 @@ func (c ConfigDrive) Render(m machine.Machine, o datasource.Options) (seed.Seed,
 	l = append(l, problems...)
 	net, contents, problems := networkFiles(m, meta)
 	l = append(l, problems...)
+	if !ignition.Machine(m) {
+		holdDown(m, meta, &contents)
+	}
 	if m.UserData.Raw {
 		m = inject(m, meta, &contents, &l)
 	}
-	text, err := meta.EncodeIn(metadata.StyleFor(m, "instance_type", "instance_id", "hostname", "uuid", "devices", "public_keys"))
+	text, err := meta.EncodeIn(style(m))
 	if err != nil {
 		l.Errorf(metadata.CodeValue, m.Places.Find("metaData"), "", "meta-data cannot be written: %v", err)
 	}
@@ -101,6 +107,9 @@ func metaData(m machine.Machine) (meta metadata.Object, instance string, l diag.
 	if m.DSMode != "" {
 		dynamic["dsmode"] = m.DSMode
 	}
+	if metadata.ForOVirt(m) {
+		asOVirt(m, meta, dynamic)
+	}
 	if len(dynamic) > 0 {
 		meta["meta"] = dynamic
 	}
@@ -127,12 +136,23 @@ func metaData(m machine.Machine) (meta metadata.Object, instance string, l diag.
 		}
 		follow(meta, named, p.nova, p.noCloud, p.value)
 	}
+	if metadata.ForOVirt(m) && !named["name"] && meta["hostname"] != nil {
+		meta["name"] = meta["hostname"]
+	}
 	instance = metadata.Instance(m, meta.Text("uuid"))
 	meta["uuid"], meta["instance-id"] = instance, instance
 	if keys, ok := meta["public-keys"]; ok && !named["public_keys"] {
 		meta["public_keys"] = metadata.KeyMap(keyPrefix, keys)
 	}
 	return meta, instance, l
+}
+
+// style returns how meta_data.json is written for a machine.
+func style(m machine.Machine) metadata.Style {
+	if metadata.ForOVirt(m) {
+		return metadata.Style{First: ovirtMembers()}
+	}
+	return metadata.StyleFor(m, "instance_type", "instance_id", "hostname", "uuid", "devices", "public_keys")
 }
 
 // follow gives both names of a pair one value: that of the name which the author set, nova's first, else the default.
@@ -153,9 +173,8 @@ func follow(meta metadata.Object, named map[string]bool, nova, noCloud, value st
 // inject moves the machine's files to the drive's own way of writing files, for user-data that cannot carry them.
 // cloud-init writes them as root with mode 0660.
 func inject(m machine.Machine, meta metadata.Object, contents *[]seed.File, l *diag.List) machine.Machine {
-	var rows []any
 	for i, f := range m.Files {
-		rows = append(rows, map[string]any{"path": f.Path, "content_path": addContent(contents, f.Content)})
+		addFile(meta, f.Path, contents, f.Content)
 		if f.Mode != 0 && f.Mode.Bits() != 0o660 || f.Owner != "" || f.Append || f.Defer {
 			at := fmt.Sprintf("files[%d]", i)
 			l.Add(diag.Diagnostic{Code: CodeInjected, Severity: diag.Warning, Range: m.Places.Find(at), Field: at,
@@ -163,11 +182,31 @@ func inject(m machine.Machine, meta metadata.Object, contents *[]seed.File, l *d
 				Remedy:  "set mode and owner in the script"})
 		}
 	}
-	if len(rows) > 0 {
-		meta["files"] = rows
-	}
 	m.Files = nil
 	return m
+}
+
+// addFile adds a file that the guest writes when it finds the drive.
+func addFile(meta metadata.Object, path string, contents *[]seed.File, data secret.Text) {
+	rows, _ := meta["files"].([]any)
+	meta["files"] = append(rows, map[string]any{"path": path, "content_path": addContent(contents, data)})
+}
+
+// holdDown keeps NetworkManager from what it does with a NIC that it has no profile of, which is DHCP. cloud-init writes
+// the files of a drive before NetworkManager starts; a guest without it has no use for the file.
+func holdDown(m machine.Machine, meta metadata.Object, contents *[]seed.File) {
+	var specs []string
+	for _, n := range network.LeftDown(m) {
+		if n.Match == "name" {
+			specs = append(specs, "interface-name:="+cmp.Or(n.Rename, n.Name))
+		} else {
+			specs = append(specs, "mac:"+n.MAC)
+		}
+	}
+	if len(specs) > 0 {
+		addFile(meta, "/etc/NetworkManager/conf.d/90-vmseed-onboot.conf", contents,
+			secret.New("[main]\nno-auto-default+="+strings.Join(specs, ",")+"\n"))
+	}
 }
 
 // addContent adds a file to those that the meta-data refers to, and returns the name by which it does.
@@ -197,7 +236,14 @@ func networkFiles(m machine.Machine, meta metadata.Object) (data secret.Text, co
 			meta["network_config"] = map[string]string{"content_path": addContent(&contents, secret.FromBytes(text)), "path": "/etc/network/interfaces"}
 		}
 	default:
-		text, problems := netconfig.EncodeOpenStack(c)
+		encode := netconfig.EncodeOpenStack
+		if metadata.ForOVirt(m) {
+			encode = netconfig.EncodeOVirt
+		}
+		if len(c.Links) == 0 {
+			encode = netconfig.EncodeOpenStack // which says so in so many words: cloud-init 0.7.9 fails on an empty object
+		}
+		text, problems := encode(c)
 		data, l = secret.FromBytes(text), append(l, problems...)
 	}
 	return data, contents, l

@@ -28,22 +28,25 @@ type Config struct {
 func Run(t *testing.T, c Config) {
 	t.Run("deterministic", func(t *testing.T) { deterministic(t, c) })
 	t.Run("no silent loss", func(t *testing.T) { noSilentLoss(t, c, "") })
-	if hasHabits(t, c) {
-		t.Run("no silent loss/kubevirt", func(t *testing.T) { noSilentLoss(t, c, "kubevirt") })
+	for _, compat := range []string{"kubevirt", "ovirt"} {
+		if hasHabits(t, c, compat) {
+			t.Run("no silent loss/"+compat, func(t *testing.T) { noSilentLoss(t, c, compat) })
+		}
 	}
 	t.Run("bare machine", func(t *testing.T) { bare(t, c) })
 }
 
-// hasHabits reports whether the data source writes anything else for machines of KubeVirt.
-func hasHabits(t *testing.T, c Config) bool {
+// hasHabits reports whether the data source writes anything else for machines of another system.
+func hasHabits(t *testing.T, c Config, compat string) bool {
 	theirs, own := machinetest.Generated(), machinetest.Generated()
-	theirs.Compat, own.Compat = "kubevirt", ""
+	theirs.Compat, own.Compat = compat, ""
 	return !slices.Equal(render(c, placed(t, theirs)).product, render(c, placed(t, own)).product)
 }
 
-// inMetaData are the fields that the habits of other systems concern: names and order of what the meta-data says.
+// inMetaData are the fields that the habits of other systems concern: names and order of what the meta-data says, and the
+// form of the network.
 func inMetaData() machine.FieldSet {
-	return machine.NewFieldSet("identity", "ssh.authorizedKeys", "adminPassword", "metaData", "dsmode", "network.nics.tag", "disks.tag",
+	return machine.NewFieldSet("identity", "ssh.authorizedKeys", "adminPassword", "metaData", "dsmode", "network", "disks.tag",
 		"hardware.hostDevices.tag")
 }
 

@@ -52,7 +52,7 @@ func (c *Config) keyfile(l *Link, name string) File {
 	t.section("connection", "id", strings.ReplaceAll(cmp.Or(l.GuestName(), l.ID), `\`, `\\`), "uuid", connectionUUID(l.ID),
 		"type", keyfileTypes[l.Kind], "interface-name", ifname,
 		// A profile of the image that fits every NIC has priority 0 or less.
-		"autoconnect-priority", "1", "master", masterID, "slave-type", memberType)
+		"autoconnect", when(l.Manual, "false"), "autoconnect-priority", "1", "master", masterID, "slave-type", memberType)
 	own, cloned := l.MAC, ""
 	if l.Kind != Physical {
 		own, cloned = "", l.MAC

@@ -86,7 +86,7 @@ func (c *Config) networkFile(l *Link) []byte {
 	} else {
 		t.section("Match", "Name", l.GuestName())
 	}
-	t.section("Link", "MTUBytes", count(l.MTU), "RequiredForOnline", when(l.Optional, "no"))
+	t.section("Link", "MTUBytes", count(l.MTU), "ActivationPolicy", when(l.Manual, "manual"), "RequiredForOnline", when(l.Optional || l.Manual, "no"))
 	c.networkSection(&t, l, master)
 	if member && master.Kind == Bridge {
 		t.section("Bridge", "Cost", portValue(master, "path-cost", l.ID), "Priority", portValue(master, "port-priority", l.ID))

@@ -112,6 +112,7 @@ const (
 	needsStatic = "guests that render with netplan take it only beside a fixed address of the link"
 	schemaWarns = "it works, but cloud-init 25.1 logs that its schema has no such key for this kind of link"
 	noWords     = "the form has no key for it"
+	bringsUp    = "most guests bring up every link that the document names"
 	emptyLink   = "a link without any address has no place for it"
 )
 
@@ -146,6 +147,7 @@ func linkRows() []expression {
 			partly(schemaWarns, isKind(Bridge)), fully(), fully(), partly("cloud-init does not take it from interfaces(5) text", nil)},
 		{"optional", func(_ *Config, l *Link) bool { return l.Optional },
 			no(noWords), fully(), no(noWords), no(noWords)},
+		{"manual", func(_ *Config, l *Link) bool { return l.Manual }, no(bringsUp), no(bringsUp), no(bringsUp), no(bringsUp)},
 	}
 }
 

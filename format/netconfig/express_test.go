@@ -54,6 +54,7 @@ func fieldCases() []fieldCase {
 		{"mac", nil, one(func(l *Link) { l.MAC = "52:54:00:ff:ee:dd" }), func(c Config) any { return target(c).MAC }},
 		{"mtu", nil, one(func(l *Link) { l.MTU = 1400 }), func(c Config) any { return target(c).MTU }},
 		{"optional", nil, one(func(l *Link) { l.Optional = true }), func(c Config) any { return target(c).Optional }},
+		{"manual", nil, one(func(l *Link) { l.Manual = true }), func(c Config) any { return target(c).Manual }},
 		{"addresses", nil, one(func(l *Link) { l.Addresses = prefixes("10.1.0.4/24", "fd00::4/48") }), func(c Config) any { return strs(target(c).Addresses) }},
 		{"dhcp4", nil, one(func(l *Link) { l.DHCP4 = true }), func(c Config) any { return target(c).DHCP4 }},
 		{"dhcp6", nil, one(func(l *Link) { l.DHCP6 = Stateful }), func(c Config) any { return target(c).DHCP6 }},

@@ -62,7 +62,7 @@ func fileWords(f Format, fc fieldCase) []string {
 	}
 	words := map[Field][]string{
 		"DNS": {"DNS=9.9.9.9", "Domains=example.org"}, "name": {"Name=" + l.Name}, "mac": {"MACAddress=" + l.MAC},
-		"mtu": {"MTUBytes=1400"}, "optional": {"RequiredForOnline=no"}, "addresses": {"Address=10.1.0.4/24", "Address=fd00::4/48"},
+		"mtu": {"MTUBytes=1400"}, "optional": {"RequiredForOnline=no"}, "manual": {"ActivationPolicy=manual\nRequiredForOnline=no"}, "addresses": {"Address=10.1.0.4/24", "Address=fd00::4/48"},
 		"dhcp4": {"DHCP=ipv4"}, "dhcp6": {"IPv6AcceptRA=yes"}, "slaac": {"IPv6AcceptRA=yes\n", "DHCPv6Client=no"},
 		"acceptRA": {"IPv6AcceptRA=" + yesNo(l.AcceptRA)}, "gateway4": {"Gateway=10.1.0.9"}, "gateway6": {"Gateway=fd00::1"},
 		"routes": {"Destination=10.9.0.0/16\nGateway=10.1.0.9"}, "routes.metric": {"Metric=44"}, "routes.onLink": {"GatewayOnLink=yes"},
@@ -87,7 +87,7 @@ func keyfileWords(fc fieldCase, l *Link) []string {
 		return []string{"[ipv6]\nmethod=link-local"}
 	}
 	return map[Field][]string{
-		"DNS": {"dns=9.9.9.9;", "dns-search=example.org;"}, "name": {"Name=" + l.Name}, "mtu": {"mtu=1400"},
+		"DNS": {"dns=9.9.9.9;", "dns-search=example.org;"}, "name": {"Name=" + l.Name}, "mtu": {"mtu=1400"}, "manual": {"autoconnect=false"},
 		"addresses": {"=10.1.0.4/24", "=fd00::4/48"}, "dhcp4": {"[ipv4]\nmethod=auto"}, "dhcp6": {"[ipv6]\nmethod=auto"},
 		"slaac": {"[ipv6]\nmethod=auto"}, "acceptRA": {"[ipv6]\nmethod=auto"}, "gateway4": {"gateway=10.1.0.9"}, "gateway6": {"gateway=fd00::1"},
 		"routes": {"=10.9.0.0/16,10.1.0.9"}, "routes.metric": {",44\n"}, "routes.onLink": {"onlink=true"},

@@ -116,6 +116,8 @@ type Link struct {
 	DHCP4Overrides, DHCP6Overrides DHCPOverrides
 	// Optional links are not waited for at boot.
 	Optional bool
+	// Manual links are configured, but stay down until somebody brings them up.
+	Manual bool
 	// Bond, Bridge and VLAN are set for the kind of the same name, else nil.
 	Bond   *BondSpec
 	Bridge *BridgeSpec

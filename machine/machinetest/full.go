@@ -72,7 +72,7 @@ func Full() machine.Machine {
 		AgentUsers: []machine.AgentUser{{Name: "agentUsers-name", Password: secret.New("agentUsers-password-canary"),
 			SSHAuthorizedKeys: []string{"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGFnZW50VXNlcnMta2V5cy0wMTIzNDU2Nzg5MDEy agentUsers@sshAuthorizedKeys"}}},
 		Compat:     "kubevirt",
-		DataSource: "nocloud", DSMode: "local",
+		DataSource: "nocloud", DSMode: "net",
 		Running: of(true), RestartPolicy: "OnFailure", StopGrace: 97 * time.Second,
 		Labels:      map[string]string{"example.org/labels": "labels-value", "app": "labels-app"},
 		Annotations: map[string]string{"example.org/annotations": "annotations-value, yes: 0644"},

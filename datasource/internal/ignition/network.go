@@ -25,7 +25,7 @@ func (g *generator) network() {
 		}
 	} else {
 		var ok bool
-		config, ok, l = network.Config(g.m)
+		config, ok, l = network.Whole(g.m)
 		*g.list = append(*g.list, l...)
 		if !ok {
 			return
@@ -55,7 +55,7 @@ func (g *generator) network() {
 func plain(c netconfig.Config) bool {
 	return c.DNS.IsZero() && !slices.ContainsFunc(c.Links, func(l netconfig.Link) bool {
 		return l.Kind != netconfig.Physical || !l.DHCP4 && l.DHCP6 == netconfig.NoDHCP6 && !l.SLAAC ||
-			l.Name != "" || l.MTU != 0 || len(l.Addresses) > 0 || l.AcceptRA != netconfig.Default || l.Gateway4.IsValid() || l.Gateway6.IsValid() ||
+			l.Manual || l.Name != "" || l.MTU != 0 || len(l.Addresses) > 0 || l.AcceptRA != netconfig.Default || l.Gateway4.IsValid() || l.Gateway6.IsValid() ||
 			len(l.Routes) > 0 || !l.DNS.IsZero() || !l.DHCP4Overrides.IsZero() || !l.DHCP6Overrides.IsZero()
 	})
 }

@@ -11,8 +11,11 @@ import (
 	"github.com/vmseed/vmseed/machine"
 )
 
-// kubevirt is the value of machine.Compat for KubeVirt's habits.
-const kubevirt = "kubevirt"
+// The values of machine.Compat.
+const (
+	kubevirt = "kubevirt"
+	ovirt    = "ovirt"
+)
 
 // Style is how an object is written. The zero value is vmseed's own.
 type Style struct {
@@ -25,7 +28,7 @@ type Style struct {
 // StyleFor returns the style of a machine's meta-data. KubeVirt's clients compare texts, so what it writes stands first and
 // to the byte as it writes it: first are its members.
 func StyleFor(m machine.Machine, first ...string) Style {
-	if m.Compat != kubevirt {
+	if !ForKubeVirt(m) {
 		return Style{}
 	}
 	return Style{First: first, EscapeHTML: true}
@@ -33,6 +36,9 @@ func StyleFor(m machine.Machine, first ...string) Style {
 
 // ForKubeVirt reports whether a machine's meta-data has KubeVirt's members.
 func ForKubeVirt(m machine.Machine) bool { return m.Compat == kubevirt }
+
+// ForOVirt reports whether a machine's seed is one of oVirt's engine.
+func ForOVirt(m machine.Machine) bool { return m.Compat == ovirt }
 
 // keys returns the object's keys in the order of a style.
 func (o Object) keys(s Style) []string {

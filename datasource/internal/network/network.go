@@ -36,9 +36,34 @@ func Document(m machine.Machine) (doc machine.Layer, ok bool, l diag.List) {
 	return doc, false, l
 }
 
-// Config returns the guest's network. ok is false when the machine says nothing about it, so that the guest's own
-// fallback applies.
+// Config returns the guest's network for documents that cloud-init reads. ok is false when the machine says nothing about
+// it, so that the guest's own fallback applies. NICs that the guest shall leave down are not in it.
 func Config(m machine.Machine) (c netconfig.Config, ok bool, l diag.List) {
+	c, ok, l = Whole(m)
+	had := len(c.Links) > 0
+	c.Links = slices.DeleteFunc(c.Links, func(link netconfig.Link) bool {
+		if link.Manual {
+			l.Notef(CodeDown, link.Place, "", "NIC %q is left out of the network document, so the guest leaves it down", link.ID)
+		}
+		return link.Manual
+	})
+	if had && len(c.Links) == 0 {
+		// A document without links keeps the guest from its fallback, which the other NICs may be meant for.
+		ok = !slices.ContainsFunc(m.Network.NICs, func(n machine.NIC) bool { return n.OnBoot == nil || *n.OnBoot })
+	}
+	return c, ok, l
+}
+
+// LeftDown lists the NICs that the guest shall leave down, unless something else sets up its network.
+func LeftDown(m machine.Machine) []machine.NIC {
+	if m.Network.Mode != "" || !m.Network.Document.Data.IsZero() {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(m.Network.NICs), func(n machine.NIC) bool { return n.OnBoot == nil || *n.OnBoot || !n.Physical() })
+}
+
+// Whole is Config for files of the guest, which can say that a NIC is set up but left down.
+func Whole(m machine.Machine) (c netconfig.Config, ok bool, l diag.List) {
 	n := m.Network
 	switch n.Mode {
 	case "dhcp":
@@ -47,15 +72,16 @@ func Config(m machine.Machine) (c netconfig.Config, ok bool, l diag.List) {
 		return netconfig.Config{Disabled: true}, true, leftOut(m)
 	}
 	c.DNS = netconfig.DNS{Servers: n.DNS.Servers, Search: n.DNS.Search}
+	up := false
 	for i, nic := range n.NICs {
-		if nic.OnBoot != nil && !*nic.OnBoot {
-			l.Notef(CodeDown, m.Places.Find(path(i)), "", "NIC %q is left out of the network document, so the guest leaves it down", nic.Name)
-			continue
-		}
-		ok = ok || stated(nic)
 		link := convert(nic)
 		link.Place = m.Places.Find(path(i))
 		c.Links = append(c.Links, link)
+		up, ok = up || stated(nic) && !link.Manual, ok || stated(nic) || link.Manual
+	}
+	if !up {
+		// NICs of which nothing is said are left to the guest.
+		c.Links = slices.DeleteFunc(c.Links, func(link netconfig.Link) bool { return !link.Manual })
 	}
 	if !ok && hasDNS(n.DNS) {
 		l.Warnf(CodeMode, m.Places.Find("network.dns"), "say how a NIC gets its address, such as dhcp4: true",
@@ -93,7 +119,7 @@ func convert(n machine.NIC) netconfig.Link {
 	link := netconfig.Link{
 		ID: n.Name, Kind: netconfig.Kind(n.Kind), Name: n.Rename, MAC: n.MAC, MTU: n.MTU,
 		Addresses: n.Addrs, DHCP4: n.DHCP4, DHCP6: netconfig.DHCP6(n.DHCP6), SLAAC: n.SLAAC,
-		Gateway4: n.Gateway4, Gateway6: n.Gateway6,
+		Gateway4: n.Gateway4, Gateway6: n.Gateway6, Manual: n.OnBoot != nil && !*n.OnBoot,
 		DNS: netconfig.DNS{Servers: n.DNS.Servers, Search: n.DNS.Search},
 	}
 	if link.Kind == "" {

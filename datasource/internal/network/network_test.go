@@ -66,6 +66,9 @@ func TestSaid(t *testing.T) {
 		{"a static NIC", machine.Network{NICs: []machine.NIC{static}, DNS: dns}, true, nil},
 		{"name servers alone", machine.Network{NICs: []machine.NIC{{Name: "a"}}, DNS: dns}, false, []string{"warning[VS4061]"}},
 		{"a NIC that stays down", machine.Network{NICs: []machine.NIC{static, {Name: "b", DHCP4: true, OnBoot: of(false)}}}, true, []string{`note[VS4060]: NIC "b"`}},
+		{"all NICs stay down", machine.Network{NICs: []machine.NIC{{Name: "b", DHCP4: true, OnBoot: of(false)}}}, true, []string{`note[VS4060]: NIC "b"`}},
+		{"one stays down, the others are the guest's", machine.Network{NICs: []machine.NIC{{Name: "a"}, {Name: "b", DHCP4: true, OnBoot: of(false)}}}, false,
+			[]string{`note[VS4060]: NIC "b"`}},
 		{"DHCP for all", machine.Network{Mode: "dhcp", NICs: []machine.NIC{static, {Name: "b"}}, DNS: dns}, false,
 			[]string{`note[VS4061]: how NIC "a"`, "note[VS4061]: the name servers"}},
 		{"no network", machine.Network{Mode: "disabled", NICs: []machine.NIC{static}}, true, []string{`note[VS4061]: how NIC "a"`}},
@@ -80,6 +83,25 @@ func TestSaid(t *testing.T) {
 				t.Errorf("%s: %v, want %s", tt.name, l[i], want)
 			}
 		}
+	}
+}
+
+// TestWhole keeps NICs that stay down for files that can say so, without a word about those of which nothing is said.
+func TestWhole(t *testing.T) {
+	m := machine.Machine{Network: machine.Network{NICs: []machine.NIC{{Name: "a"}, {Name: "b", DHCP4: true, OnBoot: of(false)}}}}
+	if c, ok, l := Whole(m); !ok || len(l) > 0 || len(c.Links) != 1 || !c.Links[0].Manual || !c.Links[0].DHCP4 {
+		t.Errorf("%+v %v %v", c, ok, l)
+	}
+	if down := LeftDown(m); len(down) != 1 || down[0].Name != "b" {
+		t.Errorf("left down: %v", down)
+	}
+	m.Network.Mode = "dhcp"
+	if down := LeftDown(m); len(down) > 0 {
+		t.Errorf("left down although the guest does as it likes: %v", down)
+	}
+	m = machine.Machine{Network: machine.Network{NICs: []machine.NIC{{Name: "a", Rename: "eth0", MAC: "52:54:00:00:00:01", Match: "name", DHCP4: true}}}}
+	if c, _, _ := Config(m); c.Links[0].Name != "eth0" || c.Links[0].MAC != "" {
+		t.Errorf("found by its name: %+v", c.Links[0])
 	}
 }
 

@@ -296,6 +296,7 @@ func (g *generator) files(mounts bool) {
 		}
 	}
 	add(environmentPath, g.environment(), "0644")
+	add(sourcesPath, g.dataSources(), "0644")
 	units, places := g.unitFiles()
 	for i, f := range units {
 		at := g.place(places[i])

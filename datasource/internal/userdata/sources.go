@@ -1,0 +1,79 @@
+package userdata
+
+import (
+	"path"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/vmseed/vmseed/datasource/internal/metadata"
+	"github.com/vmseed/vmseed/format/cloudconfig"
+	"github.com/vmseed/vmseed/machine"
+)
+
+// The file that tells a guest of oVirt where its data comes from. A host of oVirt detaches the drive after the first boot,
+// and a guest without ds-identify then asks every data source that there is, some of them over the network with long
+// waits. There are two sources in the list, because ds-identify takes the only one of a list for given without looking,
+// and no None behind them, because cloud-init would start a new instance with it. oVirt's own engine edits cloud.cfg by a
+// command in runcmd instead, which is lost when the user has a runcmd.
+const (
+	sourcesPath = "/etc/cloud/cloud.cfg.d/99_vmseed_datasource.cfg"
+	sourcesKey  = "datasource_list"
+	sources     = sourcesKey + ": [ NoCloud, ConfigDrive ]\n"
+)
+
+// dataSources returns the content of that file, or "" for a machine of another system or one that chooses by itself.
+func (g *generator) dataSources() string {
+	if !metadata.ForOVirt(g.m) {
+		return ""
+	}
+	if at, own := ownSources(g.m); own {
+		g.list.Notef(CodeDataSources, g.place(at), "", "the guest's list of data sources is left to the definition, which speaks of %s", sourcesKey)
+		return ""
+	}
+	return sources
+}
+
+// ownSources finds what speaks of the list in a machine, and anything encoded that goes where the list stands.
+func ownSources(m machine.Machine) (at string, ok bool) {
+	found := false
+	look := func(path, text string) {
+		if !found && strings.Contains(text, sourcesKey) {
+			at, found = path, true
+		}
+	}
+	for _, x := range m.UserData.Layers {
+		text := x.Data.Reveal()
+		look("userData.layers", text)
+		if doc, _ := cloudconfig.Parse(x.Origin, []byte(text)); doc != nil && isCloudConfig(x) && encodedConfig(doc.Get("write_files")) {
+			return "userData.layers", true
+		}
+	}
+	for _, f := range m.Files {
+		look("files", f.Content.Reveal())
+	}
+	for _, s := range m.Scripts {
+		look("scripts", s.Content.Reveal())
+	}
+	for _, c := range m.RunCmd {
+		look("runcmd", c.Shell+strings.Join(c.Args, " "))
+	}
+	for _, c := range m.BootCmd {
+		look("bootcmd", c.Shell+strings.Join(c.Args, " "))
+	}
+	return at, found
+}
+
+// encodedConfig reports whether a list of files has one below cloud-init's configuration whose content cannot be read.
+func encodedConfig(files *yaml.Node) bool {
+	if files == nil || files.Kind != yaml.SequenceNode {
+		return false
+	}
+	for _, f := range files.Content {
+		name, encoding := field(f, "path"), field(f, "encoding")
+		if name != nil && encoding != nil && encoding.Value != "text/plain" && strings.HasPrefix(path.Clean(name.Value), "/etc/cloud/cloud.cfg") {
+			return true
+		}
+	}
+	return false
+}
