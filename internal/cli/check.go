@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -28,7 +29,7 @@ for the distribution as well, so give render the same --guest. The known guests:
   vmseed check --guest ocp-4.18 worker.ign`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.adjust = func(m *machine.Machine, l *diag.List) { *l = append(*l, unchecked(*m, in.dataSource, in.guest)...) }
-			_, l, err := a.seeds(cmd.Context(), &in, args)
+			l, err := a.checked(cmd.Context(), &in, args)
 			if err != nil {
 				return errors.Join(err, a.report(l, true))
 			}
@@ -42,8 +43,18 @@ for the distribution as well, so give render the same --guest. The known guests:
 		},
 	}
 	in.register(cmd)
+	a.renderFlags(cmd)
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail on warnings as well")
 	return cmd
+}
+
+// checked returns what is wrong with the definitions of the command line.
+func (a *app) checked(ctx context.Context, in *inputFlags, args []string) (diag.List, error) {
+	if a.renderer() != "" {
+		return a.checkThere(ctx, in, args)
+	}
+	_, l, err := a.seeds(ctx, in, args)
+	return l, err
 }
 
 func (a *app) explain() *cobra.Command {

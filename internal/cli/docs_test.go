@@ -140,7 +140,7 @@ func TestCommandPage(t *testing.T) {
 	}
 	shared := pflag.NewFlagSet("", pflag.ContinueOnError)
 	find("check").LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if other := find("render").LocalFlags().Lookup(f.Name); other != nil && other.Usage == f.Usage && f.Name != "diagnostics" {
+		if other := find("convert").LocalFlags().Lookup(f.Name); other != nil && other.Usage == f.Usage && f.Name != "diagnostics" {
 			shared.AddFlag(f)
 		}
 	})

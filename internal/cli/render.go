@@ -55,6 +55,7 @@ config is written beside it as <namespace>_<name>.ign.`,
 		},
 	}
 	in.register(cmd)
+	a.renderFlags(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "file, directory, or - for standard output")
 	cmd.Flags().StringVar(&format, "format", "", listed(deliveries.Deliveries())+" (default: dir when PATH ends in / or is a directory, else ign for a seed without a volume, else iso)")
 	return cmd
@@ -62,6 +63,9 @@ config is written beside it as <namespace>_<name>.ign.`,
 
 // seeds loads the machines of the command line and renders each. With errors in the list there are no seeds.
 func (a *app) seeds(ctx context.Context, in *inputFlags, args []string) ([]seed.Seed, diag.List, error) {
+	if a.renderer() != "" {
+		return a.seedsThere(ctx, in, args)
+	}
 	machines, l, err := a.load(ctx, in, args)
 	if err != nil || l.HasErrors() {
 		return nil, l, err

@@ -43,10 +43,20 @@ Without --detach the VM runs until its guest shuts down, or until vmseed is told
 stop. With --wait vmseed returns on the guest's own word that its first boot is over:
 status 0 when all went well, 4 when something that the definition asks for failed.
 A VM that is not detached is shut down then. The VM stays in the list until it is
-removed; --rm does that at the end.`,
+removed; --rm does that at the end.
+
+With --host a daemon keeps the VM and runs it: the definitions are sent there, and
+--image names one of its templates or of the images in its repository.`,
 		Example: `  vmseed run pod.yaml objects.yaml --image debian-12.qcow2 --memory 1Gi --wait
   vmseed run --user-data user-data --hostname web --image debian-12.qcow2 --detach`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.runMachine(cmd.Context(), &f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if a.remote() != "" {
+				if err := notThere(cmd, append(runHere, inputHere...)...); err != nil {
+					return err
+				}
+			}
+			return a.runMachine(cmd.Context(), &f, args)
+		},
 	}
 	f.register(cmd)
 	fl := cmd.Flags()
@@ -74,7 +84,7 @@ removed; --rm does that at the end.`,
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the command that would be run, and how the guest would get its seed")
 	fl.BoolVar(&f.replace, "replace", false, "remove a VM of the same name first")
 	fl.BoolVar(&f.remove, "rm", false, "remove the VM when it has ended")
-	a.stateDirFlag(cmd)
+	a.placeFlags(cmd)
 	return cmd
 }
 
@@ -86,7 +96,7 @@ func (a *app) runMachine(ctx context.Context, f *runFlags, args []string) error 
 	if !slices.Contains(boot.Ways(), f.delivery) {
 		return usagef("--delivery takes %s, not %q", strings.Join(boot.Ways(), ", "), f.delivery)
 	}
-	if _, err := boot.ParseImage(f.image); err != nil {
+	if _, err := boot.ParseImage(f.image); err != nil && a.remote() == "" {
 		return &exitError{exitUsage, err}
 	}
 	if !slices.Contains(image.Policies(), image.Policy(f.pull)) {
@@ -106,10 +116,13 @@ func (a *app) runMachine(ctx context.Context, f *runFlags, args []string) error 
 	case f.seed != "" && f.userData+f.metaData+f.networkConfig+f.vendorData != "":
 		return usagef("--seed attaches a prepared seed, so --user-data and the like would reach nobody")
 	}
-	a.noted = "vmseed run --dry-run"
 	if f.remove && f.options.Detach {
 		return usagef("--rm and --detach exclude each other; remove the VM with vmseed rm")
 	}
+	if a.remote() != "" {
+		return a.runThere(ctx, f, args, failOn)
+	}
+	a.noted = "vmseed run --dry-run"
 	m, l, err := a.runInput(ctx, f, args)
 	if err != nil || l.HasErrors() {
 		return errors.Join(err, a.failed(l, false))
@@ -145,14 +158,11 @@ func (a *app) runInput(ctx context.Context, f *runFlags, args []string) (machine
 			*file = abs
 		}
 	}
-	memory := machine.Bytes(0)
-	if f.memory != "" {
-		q, err := kubeobject.ParseQuantity(f.memory)
-		n, whole := q.Whole()
-		if err != nil || !whole || n <= 0 {
-			return none, nil, usagef("--memory takes a size such as 2Gi, not %q", f.memory)
-		}
-		memory = machine.Bytes(n)
+	memory, err := f.bytes()
+	if err != nil {
+		return none, nil, err
+	}
+	if memory != 0 {
 		f.stated = f.stated.Union(machine.NewFieldSet("hardware.memory"))
 	}
 	if f.cpus != 0 {
@@ -201,6 +211,19 @@ func (a *app) runInput(ctx context.Context, f *runFlags, args []string) (machine
 		return none, l, usagef("run boots one machine, the input has %s; pick one with --name", strings.Join(have, ", "))
 	}
 	return machines[0], l, nil
+}
+
+// bytes is the memory that a flag states, or 0.
+func (f *runFlags) bytes() (machine.Bytes, error) {
+	if f.memory == "" {
+		return 0, nil
+	}
+	q, err := kubeobject.ParseQuantity(f.memory)
+	n, whole := q.Whole()
+	if err != nil || !whole || n <= 0 {
+		return 0, usagef("--memory takes a size such as 2Gi, not %q", f.memory)
+	}
+	return machine.Bytes(n), nil
 }
 
 // override sets a field that a flag states, and says so when the definition states it otherwise.

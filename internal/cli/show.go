@@ -54,6 +54,7 @@ data: URLs hold as well. The output holds the seed's secrets.`,
 		},
 	}
 	in.register(cmd)
+	a.renderFlags(cmd, "run")
 	cmd.Flags().BoolVar(&forRun, "run", false, "with what vmseed run adds: the part by which the guest reports")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
