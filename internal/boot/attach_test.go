@@ -94,6 +94,19 @@ func TestWays(t *testing.T) {
 	}
 }
 
+// TestMACsMatch: what is started has MACs, so the guest finds its interfaces by them, whatever the document says.
+func TestMACsMatch(t *testing.T) {
+	m := machine.Machine{Name: "vm", Network: machine.Network{NICs: []machine.NIC{{Name: "eth0", Rename: "eth0", DHCP4: true, Match: "name"}}}}
+	p, parts, l, err := attached(t, Options{}, m)
+	if err != nil || l.HasErrors() || len(parts) != 1 {
+		t.Fatal(parts, err, l)
+	}
+	data, err := os.ReadFile(parts[0].Path)
+	if err != nil || !strings.Contains(string(data), p.VM.Machine.Network.NICs[0].MAC) || m.Network.NICs[0].Match == "" {
+		t.Errorf("%v: the seed does not have the MAC %s, or the machine was changed", err, p.VM.Machine.Network.NICs[0].MAC)
+	}
+}
+
 // TestReporterFits: the guest of Ignition gets the reporter that it can run, and that of cloud-init the other.
 func TestReporterFits(t *testing.T) {
 	for _, tt := range []struct {

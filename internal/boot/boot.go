@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -200,6 +201,11 @@ func (p *Prepared) Plan(ctx context.Context) ([]string, error) {
 
 // prepare assembles a VM whose directory is dir, with its seed below seeds. The result is never nil.
 func (l *Launcher) prepare(ctx context.Context, m machine.Machine, o Options, dir, seeds string) (*Prepared, diag.List, error) {
+	// What vmseed starts has the MACs that the machine states, so the guest is told to go by them.
+	m.Network.NICs = slices.Clone(m.Network.NICs)
+	for i := range m.Network.NICs {
+		m.Network.NICs[i].Match = ""
+	}
 	p := &Prepared{launcher: l, VM: hypervisor.VM{Machine: m, StateDir: dir, Options: o.VM, Volumes: map[string]hypervisor.Volume{}}}
 	var list diag.List
 	if err := p.volumes(m, o, &list); err != nil {
