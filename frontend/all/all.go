@@ -14,6 +14,7 @@ import (
 	"github.com/vmseed/vmseed/frontend/kubevirt"
 	"github.com/vmseed/vmseed/frontend/libvirt"
 	"github.com/vmseed/vmseed/frontend/native"
+	"github.com/vmseed/vmseed/frontend/ovirt"
 	"github.com/vmseed/vmseed/frontend/plain"
 	"github.com/vmseed/vmseed/frontend/virtlet"
 	"github.com/vmseed/vmseed/internal/bounded"
@@ -25,6 +26,7 @@ func Frontends() []frontend.Frontend {
 		native.New(),
 		virtlet.Frontend{},
 		kubevirt.Frontend{},
+		ovirt.Frontend{},
 		plain.New(),
 	}
 }
@@ -36,5 +38,5 @@ func Writers() []frontend.FormWriter {
 
 // Codes explains the diagnostics of the front ends and of the readers below them.
 func Codes() []diag.Explanation {
-	return slices.Concat(bounded.Codes(), tree.Codes(), element.Codes(), kubeobject.Codes(), native.Codes(), virtlet.Codes(), kubevirt.Codes(), libvirt.Codes(), plain.Codes(), ignconfig.Codes(), cniresult.Codes())
+	return slices.Concat(bounded.Codes(), tree.Codes(), element.Codes(), kubeobject.Codes(), native.Codes(), virtlet.Codes(), kubevirt.Codes(), ovirt.Codes(), libvirt.Codes(), plain.Codes(), ignconfig.Codes(), cniresult.Codes())
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/element"
 	"github.com/vmseed/vmseed/format/kubeobject"
 	"github.com/vmseed/vmseed/format/tree"
 	"github.com/vmseed/vmseed/frontend"
@@ -121,7 +122,7 @@ func (x *subject) read(t *testing.T, files []File) result {
 	for _, f := range files {
 		doc := frontend.Document{File: f.Name, Role: f.Role, Data: []byte(f.Text)}
 		if f.Role == frontend.Definition {
-			if trees, l := tree.Parse(f.Name, doc.Data, bounded.Limits{}); len(trees) == 1 && !l.HasErrors() {
+			if trees, l := element.Documents(f.Name, doc.Data, bounded.Limits{}); len(trees) == 1 && !l.HasErrors() {
 				doc.Tree = trees[0]
 			}
 		}

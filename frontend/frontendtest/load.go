@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/element"
 	"github.com/vmseed/vmseed/format/kubeobject"
 	"github.com/vmseed/vmseed/format/tree"
 	"github.com/vmseed/vmseed/frontend"
@@ -18,7 +19,7 @@ func Load(f frontend.Frontend, o frontend.Options, files ...File) ([]machine.Mac
 	var l diag.List
 	data := map[string][]byte{}
 	for _, file := range files {
-		v, found := tree.Parse(file.Name, []byte(file.Text), bounded.Defaults())
+		v, found := element.Documents(file.Name, []byte(file.Text), bounded.Defaults())
 		values, l = append(values, v...), append(l, found...)
 		data[file.Name] = []byte(file.Text)
 	}

@@ -1,28 +1,153 @@
 package ovirt
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/vmseed/vmseed/format/element"
-	"github.com/vmseed/vmseed/secret"
 )
 
 // Masked is what stands in the place of a password in whatever an engine returns. Sent back, it keeps the stored one.
 const Masked = "******"
 
+// replacedWhole are elements that name another object, so that the parts of two of them make no sense together.
+var replacedWhole = []string{"cluster", "cpu_profile", "host", "instance_type", "large_icon", "original_template", "quota", "small_icon",
+	"storage_domain", "template", "vm_pool", "configuration", "lease", "serial_number", "watchdog"}
+
+// collections are elements that hold others of one name.
+var collections = []string{"affinity_labels", "authorized_keys", "boot_devices", "cdroms", "custom_properties", "devices", "disk_attachments", "files",
+	"floppies", "graphics_consoles", "host_devices", "hosts", "monitors", "nic_configurations", "nics", "numa_nodes", "payloads", "permissions",
+	"search_domains", "servers", "sessions", "snapshots", "tags", "users", "vcpu_pins", "watchdogs"}
+
+// cleared are elements that are emptied by an empty one (oVirt bug 1506449).
+var cleared = []string{"initialization", "cloud_init"}
+
+// twins are paths below an initialization that say the same: when a request states one, what is stored under the others goes.
+var twins = [][]string{
+	{"host_name", "cloud_init/host", "host"},
+	{"authorized_ssh_keys", "cloud_init/authorized_keys", "authorized_keys"},
+	{"regenerate_ssh_keys", "cloud_init/regenerate_ssh_keys"},
+	{"timezone", "cloud_init/timezone"},
+	{"nic_configurations", "cloud_init/network_configuration/nics"},
+	{"dns_servers", "cloud_init/network_configuration/dns/servers"},
+	{"dns_search", "cloud_init/network_configuration/dns/search_domains"},
+	{"cloud_init/users", "users"},
+	{"cloud_init/files", "files"},
+}
+
 // Merge lays one element over another as an engine does for add, update and start: what over does not state stays as in
 // base, an empty initialization clears it, lists are replaced as a whole, and a masked password keeps the stored one. The
 // result has over's name, so base may be a template and over the vm that is made of it.
-func Merge(base, over element.Element) element.Element { return over }
-
-// HashPasswords replaces each password in clear text by its hash: root_password and those of users in every form of
-// initialization. Values that are hashes of crypt(5) already, and masked ones, stay.
-func HashPasswords(e element.Element, hash func(clear secret.Text) secret.Text) element.Element {
-	return e
+func Merge(base, over element.Element) element.Element {
+	if !base.Exists() {
+		base = element.New(over.Name)
+	}
+	return overlay(base, unmask(base, over))
 }
 
-// Mask returns the element with every password masked, as documents are returned to clients.
-func Mask(e element.Element) element.Element { return e }
+func overlay(base, over element.Element) element.Element {
+	out := base
+	out.Name = over.Name
+	if out.Name == "initialization" {
+		out = withoutTwins(out, over)
+	}
+	for _, a := range over.Attrs {
+		out = out.WithAttr(a.Name, a.Value)
+	}
+	done := map[string]bool{}
+	for _, c := range over.Children {
+		if done[c.Name] {
+			continue
+		}
+		done[c.Name] = true
+		all, have := over.All(c.Name), base.Child(c.Name)
+		switch {
+		case len(all) > 1 || len(base.All(c.Name)) > 1:
+			out = out.Without(c.Name).Append(all...)
+		case c.Empty() && slices.Contains(cleared, c.Name):
+			out = out.Without(c.Name)
+		case !replaces(have, c):
+			out = out.With(overlay(out.Child(c.Name), c))
+		default:
+			out = out.With(c)
+		}
+	}
+	return out
+}
 
-// KindOf says how a vm, template or action wants its guest to be set up: by content first, then by the flags of the action,
-// then by the type of its operating system. A document whose parts contradict each other has the kind that its content has;
-// Read reports it.
-func KindOf(e element.Element) Kind { return NoInit }
+// replaces reports whether an element takes the place of the one that is there, rather than to be laid over it.
+func replaces(have, c element.Element) bool {
+	switch {
+	case !have.Exists(), c.Collection, slices.Contains(replacedWhole, c.Name), slices.Contains(collections, c.Name):
+		return true
+	case len(c.Children) == 0 && len(c.Attrs) == 0:
+		// An empty element clears a text, and says nothing about one with parts.
+		return len(have.Children) == 0 && len(have.Attrs) == 0
+	}
+	return len(have.Children) == 0 && len(have.Attrs) == 0
+}
+
+// withoutTwins takes out of a stored initialization what the request says in another form.
+func withoutTwins(stored, over element.Element) element.Element {
+	for _, paths := range twins {
+		for _, p := range paths {
+			if !over.Get(p).Exists() {
+				continue
+			}
+			for _, other := range paths {
+				if other != p && !over.Get(other).Exists() {
+					stored = without(stored, strings.Split(other, "/"))
+				}
+			}
+		}
+	}
+	return withoutAccounts(stored, over)
+}
+
+// withoutAccounts is withoutTwins for the user of user_name and the one among the users of the older forms, who both may have
+// the password.
+func withoutAccounts(stored, over element.Element) element.Element {
+	names := userNames(over)
+	if slices.Contains(names, stored.Child("user_name").Text) && !over.Child("root_password").Exists() {
+		stored = stored.Without("user_name", "root_password")
+	}
+	if !over.Child("root_password").Exists() {
+		return stored
+	}
+	user := over.Child("user_name").Text
+	for _, path := range []string{"cloud_init/users", "users"} {
+		for _, u := range stored.Get(path).All("user") {
+			if name := u.Child("user_name").Text; name == user || user == "" && name == superuser {
+				stored = without(stored, strings.Split(path, "/"))
+				break
+			}
+		}
+	}
+	return stored
+}
+
+func userNames(initialization element.Element) []string {
+	var out []string
+	for _, path := range []string{"cloud_init/users", "users"} {
+		for _, u := range initialization.Get(path).All("user") {
+			out = append(out, u.Child("user_name").Text)
+		}
+	}
+	return out
+}
+
+// without removes the element at a path, and what becomes empty by that.
+func without(e element.Element, path []string) element.Element {
+	child := e.Child(path[0])
+	if !child.Exists() {
+		return e
+	}
+	if len(path) == 1 {
+		return e.Without(path[0])
+	}
+	child = without(child, path[1:])
+	if child.Empty() {
+		return e.Without(path[0])
+	}
+	return e.With(child)
+}

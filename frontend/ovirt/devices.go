@@ -1,0 +1,175 @@
+package ovirt
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/vmseed/vmseed/format/netconfig"
+	"github.com/vmseed/vmseed/format/tree"
+	"github.com/vmseed/vmseed/machine"
+)
+
+// models are the interfaces of NICs as QEMU calls them.
+var models = map[string]string{"virtio": "virtio", "e1000": "e1000", "e1000e": "e1000e", "rtl8139": "rtl8139"}
+
+// nics reads the NICs of the machine. How the guest uses them is in the initialization.
+func (r *reader) nics() {
+	for _, v := range r.items(r.vm.Get("nics"), "nic") {
+		if r.isMap(v) {
+			r.nic(v)
+		}
+	}
+}
+
+func (r *reader) nic(v tree.Value) {
+	at := fmt.Sprintf("network.nics[%d]", len(r.m.Network.NICs))
+	n := machine.NIC{Name: r.text(v.Get("name"))}
+	for _, e := range v.Entries() {
+		switch e.Key {
+		case "name", "mac", "interface", "plugged", "linked":
+		case "href", "link", "actions", "id":
+			e.Value.Consume()
+		default:
+			if e.Value.Kind() != tree.Null {
+				r.note(e.Value, CodeNotActedUpon, "%s is not acted upon", e.Key)
+			}
+			e.Value.Consume()
+		}
+	}
+	switch {
+	case n.Name == "":
+		r.fail(v, CodeNIC, "give it a name such as nic1", "a NIC has no name")
+		return
+	case slices.ContainsFunc(r.m.Network.NICs, func(o machine.NIC) bool { return o.Name == n.Name }):
+		r.fail(v.Get("name"), CodeNIC, "rename one of them", "two NICs are called %q", n.Name)
+	}
+	if mac := v.Get("mac"); r.isMap(mac) {
+		r.only(mac, "address")
+		address := mac.Get("address")
+		if text := r.text(address); text != "" {
+			clean, ok := netconfig.ParseMAC(text)
+			if !ok {
+				r.invalid(address, "a MAC such as 00:1a:4a:16:01:51")
+			}
+			n.MAC = clean
+			r.at(address.Range(), "%s.mac", at)
+		}
+	}
+	model := v.Get("interface")
+	kind := r.word(model, "virtio", "e1000", "e1000e", "rtl8139", "rtl8139_virtio", "pci_passthrough", "spapr_vlan")
+	n.Model = models[kind]
+	r.at(model.Range(), "%s.model", at)
+	if kind != "" && n.Model == "" {
+		r.warn(model, CodeNotActedUpon, "", "a NIC of the type %s is not made here, so it is the default one", kind)
+	}
+	if b := r.flag(v.Get("linked")); b != nil && !*b {
+		n.LinkDown = true
+		r.at(v.Get("linked").Range(), "%s.linkDown", at)
+	} else if b != nil {
+		r.note(v.Get("linked"), CodeNotActedUpon, "the cable is plugged in, as it is by default")
+	}
+	if b := r.flag(v.Get("plugged")); b != nil && !*b {
+		r.note(v.Get("plugged"), CodeNotActedUpon, "the NIC is not plugged in, so the machine goes without it")
+		return
+	} else if b != nil {
+		r.note(v.Get("plugged"), CodeNotActedUpon, "the NIC is there, as it is by default")
+	}
+	r.m.Network.NICs = append(r.m.Network.NICs, n)
+	r.at(v.Range(), "%s", at)
+	r.at(v.Get("name").Range(), "%s.name", at)
+}
+
+// buses are the interfaces of disks as machines call their buses. There is no IDE bus on q35, where SATA takes its place.
+var buses = map[string]string{"virtio": "virtio", "virtio_scsi": "scsi", "scsi": "scsi", "sata": "sata", "ide": "sata", "spapr_vscsi": "scsi"}
+
+// disks reads what is stated of the disks. Where their contents are is the engine's to know, so the user names it.
+func (r *reader) disks() {
+	for _, v := range r.items(r.vm.Get("disk_attachments"), "disk_attachment") {
+		if r.isMap(v) {
+			r.disk(v)
+		}
+	}
+}
+
+func (r *reader) disk(v tree.Value) {
+	at := fmt.Sprintf("disks[%d]", len(r.m.Disks))
+	x := machine.Disk{Name: r.text(v.Get("id"))}
+	for _, e := range v.Entries() {
+		switch e.Key {
+		case "active", "bootable", "disk", "id", "interface", "read_only":
+		default:
+			if !slices.Contains(hypermedia, e.Key) && e.Value.Kind() != tree.Null {
+				r.note(e.Value, CodeNotActedUpon, "%s is not acted upon", e.Key)
+			}
+			e.Value.Consume()
+		}
+	}
+	if d := v.Get("disk"); r.isMap(d) {
+		for _, name := range []string{"id", "name", "alias"} {
+			if text := r.text(d.Get(name)); text != "" {
+				x.Name = text
+			}
+		}
+		size := d.Get("provisioned_size")
+		x.Size = machine.Bytes(r.number(size, 1, maxSize))
+		r.at(size.Range(), "%s.size", at)
+		for _, e := range d.Unread() {
+			r.note(e.Value, CodeNotActedUpon, "%s is not acted upon", e.Key)
+			e.Value.Consume()
+		}
+	}
+	bus := v.Get("interface")
+	x.Bus = buses[r.word(bus, "ide", "sata", "scsi", "spapr_vscsi", "virtio", "virtio_scsi")]
+	r.at(bus.Range(), "%s.bus", at)
+	if b := r.flag(v.Get("bootable")); b != nil {
+		x.Root = *b
+		r.at(v.Get("bootable").Range(), "%s.root", at)
+	}
+	if b := r.flag(v.Get("read_only")); b != nil {
+		x.ReadOnly = *b
+		r.at(v.Get("read_only").Range(), "%s.readOnly", at)
+	}
+	if b := r.flag(v.Get("active")); b != nil && !*b {
+		r.note(v.Get("active"), CodeNotActedUpon, "the disk is not active, so the machine goes without it")
+		return
+	}
+	if x.Name == "" {
+		x.Name = fmt.Sprintf("disk%d", len(r.m.Disks))
+	}
+	r.m.Disks = append(r.m.Disks, x)
+	r.at(v.Range(), "%s", at)
+}
+
+// cdroms reads the CD that is inserted: the path or name of an ISO image.
+func (r *reader) cdroms() {
+	for _, v := range r.items(r.vm.Get("cdroms"), "cdrom") {
+		if !r.isMap(v) {
+			continue
+		}
+		r.only(v, "file", "id", "name")
+		file := v.Get("file")
+		r.aside(v, "id", "name")
+		if !r.isMap(file) {
+			continue
+		}
+		r.only(file, "id", "name", "storage_domain")
+		id := file.Get("id")
+		if !id.Exists() {
+			id = file.Get("name")
+		} else {
+			r.aside(file, "name")
+		}
+		r.aside(file, "storage_domain")
+		text := r.text(id)
+		if text == "" {
+			continue
+		}
+		at := fmt.Sprintf("disks[%d]", len(r.m.Disks))
+		r.m.Disks = append(r.m.Disks, machine.Disk{Name: strings.TrimSuffix(path.Base(text), path.Ext(text)), Device: "cdrom", ReadOnly: true,
+			Bus: "sata", Source: machine.DiskSource{Path: text}})
+		r.at(v.Range(), "%s", at)
+		r.at(id.Range(), "%s.source", at)
+	}
+}

@@ -1,0 +1,139 @@
+package ovirt
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/tree"
+)
+
+// hypermedia are members that lead a client through the API.
+var hypermedia = []string{"href", "link", "actions", "rel"}
+
+// blank reports whether a value is a text of white space, which is what XML makes of an element that is empty but for a line
+// break.
+func blank(v tree.Value) bool {
+	if v.Kind() != tree.Scalar {
+		return false
+	}
+	var unheard diag.List
+	return strings.TrimSpace(v.Loose(&unheard)) == ""
+}
+
+// isMap reports whether there is a mapping. What is there and is none is an error, unless it is empty.
+func isMap(v tree.Value, l *diag.List) bool {
+	if blank(v) {
+		return false
+	}
+	return v.Want(l, tree.Map)
+}
+
+func (r *reader) isMap(v tree.Value) bool { return isMap(v, &r.list) }
+
+// items returns the members of a collection, which is an element that holds others of one name.
+func (r *reader) items(v tree.Value, name string) []tree.Value {
+	if !r.isMap(v) {
+		return nil
+	}
+	r.only(v, name)
+	return r.listed(v.Get(name))
+}
+
+// listed returns the items of what JSON writes as a list and XML as siblings.
+func (r *reader) listed(v tree.Value) []tree.Value {
+	switch v.Kind() {
+	case tree.Absent, tree.Null:
+		return nil
+	case tree.List:
+		return v.Items()
+	}
+	return []tree.Value{v}
+}
+
+// only reports the members that a value of oVirt's API does not have.
+func (r *reader) only(v tree.Value, known ...string) {
+	v.Only(&r.list, slices.Concat(known, hypermedia)...)
+	for _, name := range hypermedia {
+		v.Get(name).Consume()
+	}
+}
+
+// verbatim reads a text as it stands there.
+func (r *reader) verbatim(v tree.Value) string {
+	if v.Kind() == tree.List {
+		v.Errorf(&r.list, CodeTwice, "keep one of them", "%s stands here more than once", v.Path())
+		v.Consume()
+		return ""
+	}
+	return v.Loose(&r.list)
+}
+
+// text reads a text without the white space around it.
+func (r *reader) text(v tree.Value) string { return strings.TrimSpace(r.verbatim(v)) }
+
+// word reads one of several words, in any case. Those of the API before version 4 are in capitals.
+func (r *reader) word(v tree.Value, known ...string) string {
+	text := r.text(v)
+	if text == "" {
+		return ""
+	}
+	lower := strings.ToLower(text)
+	if !slices.Contains(known, lower) {
+		r.invalid(v, "one of "+strings.Join(known, ", "))
+		return ""
+	}
+	return lower
+}
+
+// invalid reports a value in the words of the engine's fault.
+func (r *reader) invalid(v tree.Value, want string) {
+	v.Errorf(&r.list, CodeInvalidValue, "", "Invalid value: %s should stand here", want)
+}
+
+// flag reads a boolean, nil when there is none.
+func (r *reader) flag(v tree.Value) *bool {
+	text := strings.ToLower(r.text(v))
+	var b bool
+	switch text {
+	case "":
+		return nil
+	case "true", "1":
+		b = true
+	case "false", "0":
+	default:
+		r.invalid(v, "true or false")
+		return nil
+	}
+	return &b
+}
+
+// number reads a whole number, 0 when there is none.
+func (r *reader) number(v tree.Value, low, high int64) int64 {
+	text := r.text(v)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < low || n > high {
+		r.invalid(v, fmt.Sprintf("a whole number from %d to %d", low, high))
+		return 0
+	}
+	return n
+}
+
+func (r *reader) warn(v tree.Value, code diag.Code, remedy, format string, args ...any) {
+	r.list.Add(diag.Diagnostic{Code: code, Severity: diag.Warning, Range: v.Span(), Field: v.Path(),
+		Summary: fmt.Sprintf(format, args...), Remedy: remedy})
+}
+
+// note adds a remark that asks for nothing.
+func (r *reader) note(v tree.Value, code diag.Code, format string, args ...any) {
+	r.list.Add(diag.Diagnostic{Code: code, Severity: diag.Note, Range: v.Span(), Field: v.Path(), Summary: fmt.Sprintf(format, args...)})
+}
+
+func (r *reader) fail(v tree.Value, code diag.Code, remedy, format string, args ...any) {
+	v.Errorf(&r.list, code, remedy, format, args...)
+}

@@ -1,0 +1,346 @@
+package ovirt
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/tree"
+	"github.com/vmseed/vmseed/machine"
+)
+
+// class says what becomes of a member of a vm or action.
+type class int
+
+const (
+	used class = iota + 1
+	// engine members are about the engine, its clusters and users, or what it found out.
+	engine
+	// tuning members are about how a machine is run; the guest works the same without them.
+	tuning
+	// lost members have an effect that there is no way to have here.
+	lost
+)
+
+// members is the class of every member of an element.
+type members map[string]class
+
+// with adds the members of one class.
+func (m members) with(c class, names string) members {
+	for _, name := range strings.Fields(names) {
+		m[name] = c
+	}
+	return m
+}
+
+// vmMembersOf returns the members of a vm and of a template in versions 3 and 4 of the API.
+func vmMembersOf() members {
+	return members{}.
+		with(used, `bios comment cdroms cpu cpu_shares custom_cpu_model custom_emulated_machine description disk_attachments id
+			initialization memory name nics os payloads rng_device serial_number tpm_enabled`).
+		with(engine, `affinity_labels applications cluster cpu_profile creation_status creation_time creation domain external_host_provider
+			fqdn guest_info guest_operating_system guest_time_zone has_illegal_images host instance_type katello_errata large_icon
+			next_run_configuration_exists origin original_template permissions quota reported_devices run_once sessions small_icon
+			snapshots start_time statistics status status_detail stop_reason stop_time storage_domain tags template use_latest_template_version
+			vm_pool vm version cpu_statistics users comment_id`).
+		with(tuning, `auto_pinning_policy console cpu_pinning_policy custom_compatibility_version custom_properties delete_protected display
+			dynamic_cpu graphics_consoles high_availability io lease memory_policy migration migration_downtime multi_queues_enabled
+			numa_nodes numa_tune_mode placement_policy soundcard_enabled sso storage_error_resume_behaviour time_zone timezone tunnel_migration type
+			usb virtio_scsi virtio_scsi_multi_queues virtio_scsi_multi_queues_enabled`).
+		with(lost, `disks floppies host_devices mediated_devices start_paused stateless watchdogs`)
+}
+
+// actionMembersOf returns the members of the action that starts a vm.
+func actionMembersOf() members {
+	return members{}.
+		with(used, "vm "+strings.Join(flags, " ")).
+		with(engine, `async correlation_id expiry fault filter grace_period id job reason status`).
+		with(lost, `attach_wgt authorized_key host pause storage_domain volatile`)
+}
+
+// sort says what becomes of the members that nothing reads. What is false asks for nothing.
+func (r *reader) sort(v tree.Value, table members) {
+	for _, e := range v.Entries() {
+		c, known := table[e.Key]
+		switch {
+		case c == used:
+			continue
+		case slices.Contains(hypermedia, e.Key), e.Value.Kind() == tree.Null, blank(e.Value):
+		case !known:
+			r.say(e, diag.Warning, tree.Suggest(e.Key, nil), "oVirt has no member %q here, so it is passed over")
+		case c == engine:
+			r.say(e, diag.Note, "", "%s is the engine's, so it is passed over")
+		case c == tuning:
+			r.say(e, diag.Note, "", "%s is not acted upon: it is about how the machine is run")
+		case isFalse(e.Value):
+			r.say(e, diag.Note, "", "%s is not acted upon")
+		default:
+			r.say(e, diag.Warning, "", "%s is not acted upon, so the guest goes without it")
+		}
+		e.Value.Consume()
+	}
+}
+
+func isFalse(v tree.Value) bool {
+	var unheard diag.List
+	return v.Kind() == tree.Scalar && strings.EqualFold(strings.TrimSpace(v.Loose(&unheard)), "false")
+}
+
+// vmName is what the engine takes for the name of a vm.
+var vmName = regexp.MustCompile(`^[\p{L}\p{N}_.+-]{1,255}$`)
+
+var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
+func (r *reader) actionMembers() {
+	if r.action.Exists() {
+		r.sort(r.action, actionMembersOf())
+	}
+}
+
+// vmMembers reads the vm but for its initialization and payloads.
+func (r *reader) vmMembers() {
+	if !r.vm.Exists() {
+		return
+	}
+	table := vmMembersOf()
+	if r.kind == Sysprep {
+		table["domain"] = used // the account that joins one
+	}
+	r.sort(r.vm, table)
+	r.names()
+	r.hardware()
+	r.firmware()
+	r.os()
+	r.nics()
+	r.disks()
+	r.cdroms()
+}
+
+func (r *reader) names() {
+	if v := r.vm.Get("name"); v.Exists() {
+		switch name := r.text(v); {
+		case name == "":
+		case !vmName.MatchString(name):
+			r.fail(v, CodeName, "", "the name of a VM must be formed of letters, digits and -_.+")
+		default:
+			r.m.Name = name
+			r.at(v.Range(), "name")
+		}
+	}
+	if v := r.vm.Get("id"); v.Exists() {
+		if id := r.text(v); uuid.MatchString(id) {
+			r.m.Identity.UUID = strings.ToLower(id)
+			r.at(v.Range(), "identity.uuid")
+		} else if id != "" {
+			r.warn(v, CodeName, "", "the id is no UUID, so the machine gets one that is made of its name")
+		}
+	}
+	for _, name := range []string{"description", "comment"} {
+		v := r.vm.Get(name)
+		if text := r.verbatim(v); text != "" {
+			if r.m.Annotations == nil {
+				r.m.Annotations = map[string]string{}
+			}
+			r.m.Annotations[name] = text
+			r.at(v.Range(), "annotations")
+		}
+	}
+	r.serialNumber(r.vm.Get("serial_number"))
+}
+
+func (r *reader) serialNumber(v tree.Value) {
+	if !r.isMap(v) {
+		return
+	}
+	r.only(v, "policy", "value")
+	policy, value := v.Get("policy"), r.text(v.Get("value"))
+	switch r.word(policy, "custom", "host", "none", "vm") {
+	case "custom":
+		r.m.Identity.Serial = value
+		r.at(v.Get("value").Range(), "identity.serial")
+	case "vm":
+		r.m.Identity.Serial = r.m.Identity.UUID
+		r.at(policy.Range(), "identity.serial")
+	case "host":
+		r.warn(policy, CodeNotActedUpon, "", "the serial number of the host is not given to the guest")
+	case "none":
+		r.note(policy, CodeNotActedUpon, "the machine gets no serial number")
+	}
+	if value != "" && r.m.Identity.Serial != value {
+		r.warn(v.Get("value"), CodeNotActedUpon, "set the policy to custom", "the serial number counts with the policy custom only")
+	}
+}
+
+func (r *reader) hardware() {
+	h := &r.m.Hardware
+	if v := r.vm.Get("memory"); v.Exists() {
+		h.Memory = machine.Bytes(r.number(v, 1<<20, 1<<60))
+		r.at(v.Range(), "hardware.memory")
+	}
+	if v := r.vm.Get("cpu_shares"); v.Exists() {
+		h.CPUShares = r.number(v, 0, 262144)
+		r.at(v.Range(), "hardware.cpuShares")
+	}
+	r.cpu(r.vm.Get("cpu"))
+	if v := r.vm.Get("custom_cpu_model"); v.Exists() {
+		if model := r.text(v); model != "" {
+			h.CPUModel = model
+			r.at(v.Range(), "hardware.cpuModel")
+		}
+	}
+	if v := r.vm.Get("rng_device"); r.isMap(v) {
+		r.only(v, "source", "rate")
+		r.word(v.Get("source"), "random", "urandom", "hwrng")
+		r.aside(v, "source", "rate")
+		h.RNG = true
+		r.at(v.Range(), "hardware.rng")
+	}
+	if v := r.vm.Get("tpm_enabled"); v.Exists() {
+		if b := r.flag(v); b != nil {
+			h.TPM = *b
+			r.at(v.Range(), "hardware.tpm")
+		}
+	}
+}
+
+// architectures are those of the API as Go names them.
+var architectures = map[string]string{"x86_64": "amd64", "aarch64": "arm64", "ppc64": "ppc64le", "s390x": "s390x", "undefined": ""}
+
+const maxCPUs = 4096
+
+func (r *reader) cpu(v tree.Value) {
+	if !r.isMap(v) {
+		return
+	}
+	h := &r.m.Hardware
+	r.only(v, "architecture", "cores", "cpu_tune", "level", "mode", "name", "speed", "topology", "type")
+	if a := v.Get("architecture"); a.Exists() {
+		h.Arch = architectures[r.word(a, "x86_64", "aarch64", "ppc64", "s390x", "undefined")]
+		r.at(a.Range(), "hardware.arch")
+	}
+	if mode := v.Get("mode"); mode.Exists() {
+		switch r.word(mode, "custom", "host_model", "host_passthrough") {
+		case "host_model":
+			h.CPUModel = "host-model"
+		case "host_passthrough":
+			h.CPUModel = "host-passthrough"
+		case "custom":
+			r.note(mode, CodeNotActedUpon, "the model is that of custom_cpu_model, else the hypervisor's own")
+		}
+		r.at(mode.Range(), "hardware.cpuModel")
+	}
+	r.aside(v, "cores", "cpu_tune", "level", "name", "speed", "type")
+	r.topology(v.Get("topology"))
+}
+
+// topology counts CPUs. A part that is missing counts as one.
+func (r *reader) topology(v tree.Value) {
+	if !r.isMap(v) {
+		return
+	}
+	h := &r.m.Hardware
+	r.only(v, "cores", "sockets", "threads")
+	count := func(name string) int {
+		x := v.Get(name)
+		r.at(x.Range(), "hardware.%s", name)
+		return max(int(r.number(x, 1, maxCPUs)), 1)
+	}
+	h.Cores, h.Sockets, h.Threads = count("cores"), count("sockets"), count("threads")
+	h.CPUs = h.Cores * h.Sockets * h.Threads
+	if h.CPUs > maxCPUs {
+		r.invalid(v, "at most 4096 CPUs")
+		h.CPUs = 0
+	}
+	r.at(v.Range(), "hardware.cpus")
+}
+
+// firmware reads bios/type and custom_emulated_machine.
+func (r *reader) firmware() {
+	h := &r.m.Hardware
+	v := r.vm.Get("bios")
+	if r.isMap(v) {
+		r.only(v, "boot_menu", "type")
+		r.aside(v, "boot_menu")
+		t := v.Get("type")
+		switch r.word(t, "cluster_default", "i440fx_sea_bios", "q35_ovmf", "q35_sea_bios", "q35_secure_boot") {
+		case "i440fx_sea_bios":
+			h.MachineType, h.Firmware = "pc", "bios"
+		case "q35_sea_bios":
+			h.MachineType, h.Firmware = "q35", "bios"
+		case "q35_ovmf":
+			h.MachineType, h.Firmware = "q35", "uefi"
+		case "q35_secure_boot":
+			h.MachineType, h.Firmware, h.SecureBoot = "q35", "uefi", true
+		case "cluster_default":
+			r.note(t, CodeNotActedUpon, "there is no cluster, so the hypervisor's default applies")
+		}
+		for _, field := range []string{"machineType", "firmware", "secureBoot"} {
+			r.at(t.Range(), "hardware.%s", field)
+		}
+	}
+	custom := r.vm.Get("custom_emulated_machine")
+	switch text := r.text(custom); {
+	case text == "":
+	case strings.Contains(text, "q35"):
+		h.MachineType = "q35"
+	case strings.Contains(text, "440fx"), strings.HasPrefix(text, "pc"):
+		h.MachineType = "pc"
+	case strings.HasPrefix(text, "virt"):
+		h.MachineType = "virt"
+	default:
+		r.warn(custom, CodeNotActedUpon, "", "this machine type is not known here, so the default one is used")
+	}
+	if h.MachineType != "" && custom.Exists() {
+		r.at(custom.Range(), "hardware.machineType")
+		r.note(custom, CodeNotActedUpon, "the machine type is %s, of the hypervisor's own version", h.MachineType)
+	}
+}
+
+// os reads the operating system. That its type decides the kind of first boot is said elsewhere.
+func (r *reader) os() {
+	v := r.vm.Get("os")
+	if !r.isMap(v) {
+		return
+	}
+	r.only(v, "boot", "cmdline", "custom_kernel_cmdline", "initrd", "kernel", "reported_kernel_cmdline", "type", "version")
+	t := v.Get("type")
+	if name := strings.ToLower(r.text(t)); name != "" {
+		if system := r.system(); system.kind == Sysprep {
+			r.m.Guest.OS = "windows"
+			r.at(t.Range(), "guest.os")
+		}
+		r.note(t, CodeOS, "the first boot of %s is a matter of %s", name, r.system().kind.words())
+	}
+	for _, x := range []struct {
+		name string
+		to   *string
+		path string
+	}{{"kernel", &r.m.Boot.Kernel, "boot.kernel"}, {"initrd", &r.m.Boot.Initrd, "boot.initrd"}, {"cmdline", &r.m.Boot.Append, "boot.append"}} {
+		if at := v.Get(x.name); at.Exists() {
+			*x.to = r.text(at)
+			r.at(at.Range(), "%s", x.path)
+		}
+	}
+	r.aside(v, "boot", "custom_kernel_cmdline", "reported_kernel_cmdline", "version")
+}
+
+// aside says that members which oVirt has are not acted upon.
+func (r *reader) aside(v tree.Value, names ...string) {
+	for _, name := range names {
+		if x := v.Get(name); x.Exists() && x.Kind() != tree.Null {
+			r.note(x, CodeNotActedUpon, "%s is not acted upon", name)
+			x.Consume()
+		}
+	}
+}
+
+// say reports an entry.
+func (r *reader) say(e tree.Entry, severity diag.Severity, remedy, summary string) {
+	r.list.Add(diag.Diagnostic{Code: CodeNotActedUpon, Severity: severity, Range: e.Span(), Field: e.Value.Path(),
+		Summary: strings.Replace(strings.Replace(summary, "%s", e.Key, 1), "%q", `"`+e.Key+`"`, 1), Remedy: remedy})
+}
+
+// maxSize is the largest size of a disk.
+const maxSize = math.MaxInt64
