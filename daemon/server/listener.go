@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// listener accepts TLS connections, whose streams of requests go through an expectFilter, and bounds their number.
+// listener accepts connections, with TLS unless there is none, whose streams of requests go through an expectFilter, and bounds their number.
 type listener struct {
 	net.Listener
 	tls *tls.Config
@@ -27,7 +27,10 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &conn{Conn: tls.Server(raw, l.tls), raw: raw, owner: l, since: time.Now(), idle: true}
+		c := &conn{Conn: raw, raw: raw, owner: l, since: time.Now(), idle: true}
+		if l.tls != nil {
+			c.Conn = tls.Server(raw, l.tls)
+		}
 		l.mu.Lock()
 		var victim *conn
 		if len(l.conns) >= l.max {
@@ -153,8 +156,8 @@ func (c *conn) plain(err error) error {
 
 // CloseWrite tells the client that no more comes, so that it reads an answer to the end before the connection is gone.
 func (c *conn) CloseWrite() error {
-	if t, ok := c.Conn.(*tls.Conn); ok {
-		return t.CloseWrite()
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
 	}
 	return nil
 }

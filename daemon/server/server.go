@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -34,6 +35,8 @@ type Config struct {
 	// CertFile and KeyFile are PEM files with a certificate, its chain and its key, instead of those that the server
 	// makes. They are read again when they change. CAFile holds the authority's certificate for clients who ask for it.
 	CertFile, KeyFile, CAFile string
+	// Plain serves HTTP without TLS, which is for programs of this host: Listen must be a loopback address.
+	Plain bool
 	// Hosts are further names and addresses by which clients call this host. They stand in the certificate, and requests
 	// for other names are refused, unless AnyHost is set.
 	Hosts   []string
@@ -122,6 +125,9 @@ func New(ctx context.Context, c Config) (*Server, error) {
 			return certificate, err
 		},
 	}}
+	if c.Plain {
+		s.listener.tls = nil
+	}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	s.http = &http.Server{
@@ -137,6 +143,10 @@ type connKey struct{}
 
 func (s *Server) openCertificates() error {
 	c := s.config
+	if c.Plain {
+		s.certificates = noCertificates{}
+		return loopback(c.Listen)
+	}
 	if (c.CertFile == "") != (c.KeyFile == "") {
 		return errors.New("a certificate needs its key, and a key its certificate")
 	}
@@ -164,17 +174,36 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // URL is how a client on this host reaches the server.
 func (s *Server) URL() string {
+	scheme := "https://"
+	if s.config.Plain {
+		scheme = "http://"
+	}
 	host, port, err := net.SplitHostPort(s.Addr().String())
 	if err != nil {
-		return "https://" + s.Addr().String()
+		return scheme + s.Addr().String()
 	}
 	if a, err := netip.ParseAddr(host); err == nil && a.IsUnspecified() {
 		host = "localhost"
 	}
-	return "https://" + net.JoinHostPort(host, port)
+	return scheme + net.JoinHostPort(host, port)
 }
 
-// CAFile is the file with the certificate that clients need to trust, and CA what is in it.
+// loopback returns an error for an address that others than this host can reach.
+func loopback(listen string) error {
+	host, _, err := net.SplitHostPort(listen)
+	if a, bad := netip.ParseAddr(host); err == nil && (bad != nil || !a.IsLoopback()) {
+		err = fmt.Errorf("plain HTTP would send passwords in clear, so it is served on addresses such as 127.0.0.1 and not on %q", host)
+	}
+	return err
+}
+
+// noCertificates are those of a server without TLS.
+type noCertificates struct{}
+
+func (noCertificates) certificate() (*tls.Certificate, error) { return nil, errors.ErrUnsupported }
+func (noCertificates) authority() []byte                      { return nil }
+
+// CAFile is the file with the certificate that clients need to trust, and CA what is in it. A server without TLS has none.
 func (s *Server) CAFile() string { return s.caFile }
 
 // CA returns the certificate that clients need to trust, as PEM.

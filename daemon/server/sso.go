@@ -48,8 +48,13 @@ func (s *Server) authority(x *exchange, r *http.Request) {
 		x.problem(http.StatusMethodNotAllowed, "this is read only")
 		return
 	}
+	ca := s.CA()
+	if ca == nil {
+		x.problem(http.StatusNotFound, "this daemon serves plain HTTP and has no certificate")
+		return
+	}
 	x.Header().Set("Content-Type", "application/x-x509-ca-cert")
-	_, _ = x.Write(s.CA())
+	_, _ = x.Write(ca)
 }
 
 // form returns the parameters of a login. They come as a form, whatever the client calls it, or in the query.
