@@ -10,6 +10,8 @@ const (
 	CodeInjected
 	// CodePair is for two names of one thing with different values.
 	CodePair
+	// CodeInterfaces is for a form of the network that cloud-init wants to give up.
+	CodeInterfaces
 )
 
 // Codes explains the diagnostics of this package.
@@ -24,5 +26,8 @@ func Codes() []diag.Explanation {
 		{Code: CodePair, Title: "two names with different values",
 			Text: "A config drive has the instance id as `uuid` and `instance-id`, and the host name as `hostname` and `local-hostname`. cloud-init goes by " +
 				"`uuid` and `hostname`. The meta-data of the definition sets both names of a pair, and not to the same value."},
+		{Code: CodeInterfaces, Title: "interfaces(5) text is deprecated",
+			Text: "cloud-init reads the text of Debian's interfaces(5) from a config drive, but calls that deprecated from 24.3 on and says so in its log. The form " +
+				"network_data.json (oVirt: `openstack_metadata`) says the same to every release from 0.7.7 on."},
 	}
 }

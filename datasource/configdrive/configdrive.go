@@ -232,6 +232,8 @@ func networkFiles(m machine.Machine, meta metadata.Object) (data secret.Text, co
 		text, problems := netconfig.EncodeENI(c)
 		l = append(l, problems...)
 		if len(text) > 0 {
+			l.Notef(CodeInterfaces, m.Places.Find("network.format"), "leave the form out to send network_data.json",
+				"cloud-init calls the network in this form deprecated from 24.3 on, and logs it")
 			meta["network-interfaces"] = string(text)
 			meta["network_config"] = map[string]string{"content_path": addContent(&contents, secret.FromBytes(text)), "path": "/etc/network/interfaces"}
 		}

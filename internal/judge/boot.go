@@ -32,6 +32,8 @@ type BootRequest struct {
 	Modules []string `json:"modules,omitempty"`
 	// Render names the renderers to write the network configuration with.
 	Render []Renderer `json:"render,omitempty"`
+	// Reboot boots once more without the disks; see BootResult.Rebooted.
+	Reboot bool `json:"reboot,omitempty"`
 	// RenderDistro is the distribution whose paths the renderers use; one that
 	// fits the renderer if empty.
 	RenderDistro string `json:"render_distro,omitempty"`
@@ -83,8 +85,19 @@ type BootResult struct {
 	Rendered    map[Renderer]Rendering `json:"rendered"`
 
 	Consumed *ConsumeResult `json:"consumed"` // with Consume, if a stage would process user-data
-	Log      []LogEntry     `json:"log"`
-	Err      string         `json:"error"` // why there is no data source
+	// Rebooted is the local stage of the next boot, with Reboot.
+	Rebooted *Rebooted  `json:"rebooted"`
+	Log      []LogEntry `json:"log"`
+	Err      string     `json:"error"` // why there is no data source
+}
+
+// Rebooted is a boot of a machine that has been set up, without its seed.
+type Rebooted struct {
+	DataSource string   `json:"data_source"` // empty if there was none
+	InstanceID string   `json:"instance_id"`
+	New        bool     `json:"new"`   // the guest takes this for a first boot
+	Asked      []string `json:"asked"` // the sources that were searched
+	Err        string   `json:"error"`
 }
 
 // Boot boots a machine up to the network stage inside cloud-init's own code. It

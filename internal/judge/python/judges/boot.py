@@ -1,6 +1,8 @@
 """One boot of a machine: which data source it finds and what it makes of it."""
 
 import base64
+import shutil
+from unittest import mock
 
 import cloudinit.distros  # noqa: F401  25.1 has an import cycle otherwise
 from cloudinit import sources, stages
@@ -40,8 +42,37 @@ def boot(guest):
             answer["consumed"] = consume.consume(
                 guest, init, guest.request.get("modules") or ()
             )
+        if guest.request.get("reboot"):
+            answer["rebooted"] = again(guest)
         return answer
     return {"data_source": "", "error": failure}
+
+
+def again(guest):
+    """The local stage of the next boot, in which the disks are gone."""
+    guest.disks = {}
+    shutil.rmtree(guest.path(machine.RUN_DIR))
+    init = stages.Init(ds_deps=[sources.DEP_FILESYSTEM])
+    init.read_cfg()
+    init.initialize()
+    asked = []
+    get_data = sources.DataSource.get_data
+    with mock.patch.object(
+        sources.DataSource,
+        "get_data",
+        lambda source: asked.append(type(source).__name__) or get_data(source),
+    ):
+        try:
+            found = init.fetch(existing="check")
+        except sources.DataSourceNotFoundException as exception:
+            return {"error": tagged.error(exception), "asked": asked}
+    init.instancify()
+    return {
+        "data_source": type(found).__name__,
+        "instance_id": str(found.get_instance_id()),
+        "new": bool(init.is_new_instance()),
+        "asked": asked,
+    }
 
 
 def describe(guest, init, found, stage):

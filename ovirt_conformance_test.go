@@ -1,0 +1,147 @@
+//go:build conformance
+
+package vmseed_test
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vmseed/vmseed/datasource"
+	"github.com/vmseed/vmseed/internal/judge"
+	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/secret"
+)
+
+const (
+	ovirtUUID    = "5d307ca9-b3ef-428c-8861-06e72d69f223"
+	ovirtSources = "/etc/cloud/cloud.cfg.d/99_vmseed_datasource.cfg"
+	ovirtKey     = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFRoaXMgaXMgYSBrZXkgZm9yIHRlc3RzIG9ubHkh user@example.org"
+)
+
+// ovirtMachine is the VM of oVirt's feature page on cloud-init: host name, root's password and key, new host keys, time
+// zone, three NICs with IPv4 and IPv6 in every form, resolvers and a file, beside a custom script with commands.
+func ovirtMachine(match string) machine.Machine {
+	yes, no := true, false
+	nics := []machine.NIC{
+		{Name: "nic1", Rename: "eth0", Match: match, Gateway4: netip.MustParseAddr("192.168.2.1"), Gateway6: netip.MustParseAddr("2001::fffa"),
+			Addrs: []netip.Prefix{netip.MustParsePrefix("192.168.2.11/24"), netip.MustParsePrefix("2001::1234/64")}},
+		{Name: "nic2", Rename: "eth1", Match: match, DHCP4: true, DHCP6: "stateful"},
+		{Name: "nic3", Rename: "eth2", Match: match, SLAAC: true},
+		{Name: "nic4", Rename: "eth3", Match: match, OnBoot: &no, DHCP4: true},
+	}
+	return machine.Machine{Name: "cloudinit", Compat: "ovirt", DataSource: "configdrive",
+		Identity: machine.Identity{UUID: ovirtUUID, Hostname: "cloudInitInstanceName"},
+		Guest:    machine.Guest{Timezone: "Asia/Jerusalem"},
+		Users: []machine.User{{Name: "root", PasswordHash: secret.New("$6$salt$aGFzaA"), SSHAuthorizedKeys: []string{ovirtKey}},
+			{Name: "ann", PasswordHash: secret.New("$y$j9T$salt$aGFzaA")}},
+		SSH:   machine.SSH{DeleteHostKeys: &yes, DisableRoot: &no, PasswordAuth: &yes},
+		Files: []machine.File{{Path: "/tmp/testFile1.txt", Content: secret.New("temp content")}, {Path: "/etc/motd", Content: secret.New("Automatic configuration")}},
+		Network: machine.Network{NICs: nics, DNS: machine.DNS{Search: []string{"qa.lab", "redhat.com"},
+			Servers: []netip.Addr{netip.MustParseAddr("8.8.8.8"), netip.MustParseAddr("127.0.0.1")}}},
+		UserData: machine.UserData{Layers: []machine.Layer{{Data: secret.New("#cloud-config\nruncmd:\n- [touch, /run/mine]\nwrite_files:\n- {path: /etc/mine, content: mine}\n")}}},
+	}
+}
+
+// TestOVirtDrive boots that VM with NICs that are found by MAC and by name, and the network in both forms.
+func TestOVirtDrive(t *testing.T) {
+	for _, r := range judge.Releases(t) {
+		for _, match := range []string{"mac", "name"} {
+			for _, form := range []string{"", "eni"} {
+				t.Run(fmt.Sprintf("%s/%s/%s", r.Name, match, form), func(t *testing.T) {
+					m := ovirtMachine(match)
+					m.Network.Format = form
+					req := request(t, m, "configdrive", "iso", datasource.Options{})
+					req.Render, req.Reboot = judge.Renderers(), true
+					ovirtArrived(t, m, r.Boot(t, req))
+				})
+			}
+		}
+	}
+}
+
+func ovirtArrived(t *testing.T, m machine.Machine, b judge.BootResult) {
+	t.Helper()
+	if b.DataSource != "DataSourceConfigDrive" || b.Stage != "local" || b.Mode != "local" || !b.UserDataProcessed || b.Consumed == nil {
+		t.Fatalf("%s in stage %s, mode %s: %s", b.DataSource, b.Stage, b.Mode, b.Err)
+	}
+	if b.InstanceID != ovirtUUID || b.Hostname != m.Identity.Hostname {
+		t.Errorf("instance %q, host %q", b.InstanceID, b.Hostname)
+	}
+	for _, p := range judge.Problems(b.Log) {
+		if m.Network.Format == "" || !strings.Contains(p.Message, "Eni network configuration in ConfigDrive is deprecated") {
+			t.Errorf("log: %+v", p)
+		}
+	}
+	files := b.Consumed.Files
+	for name, want := range map[string]string{"/tmp/testFile1.txt": "temp content", "/etc/motd": "Automatic configuration", "/etc/mine": "mine",
+		ovirtSources: "datasource_list: [ NoCloud, ConfigDrive ]\n"} {
+		if got := string(files[name].Content); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	nm := string(files["/etc/NetworkManager/conf.d/90-vmseed-onboot.conf"].Content)
+	if down := m.Network.NICs[3]; down.Match == "name" && !strings.Contains(nm, "interface-name:=eth3") || down.Match != "name" && !strings.Contains(nm, "mac:52:") {
+		t.Errorf("what holds eth3 down: %q", nm)
+	}
+	config := b.Consumed.Config
+	if users := config.Get("users").Items; len(users) != 2 || users[0].Get("name").Text != "root" || users[1].Get("name").Text != "ann" {
+		t.Errorf("users %s", config.Get("users").JSON())
+	}
+	if commands := config.Get("runcmd").Items; len(commands) != 1 || commands[0].Items[1].Text != "/run/mine" {
+		t.Errorf("runcmd %s", config.Get("runcmd").JSON())
+	}
+	for key, want := range map[string]string{"timezone": "Asia/Jerusalem", "ssh_deletekeys": "true", "disable_root": "false", "ssh_pwauth": "true"} {
+		if got := config.Get(key).Text; got != want {
+			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
+	if b.NetworkSource != "ds" || b.NetworkError != "" || b.MissingNICs != "" {
+		t.Errorf("network from %q: %s %s", b.NetworkSource, b.NetworkError, b.MissingNICs)
+	}
+	for renderer, got := range b.Rendered {
+		all := strings.Join(slices.Sorted(maps.Values(got.Files)), "\n")
+		for _, want := range []string{"192.168.2.11", "192.168.2.1", "2001::1234", "2001::fffa", "8.8.8.8", "qa.lab", "eth1", "eth2"} {
+			if !strings.Contains(strings.ReplaceAll(all, "2001:0::", "2001::"), want) {
+				t.Errorf("%s: no %s in\n%s", renderer, want, all)
+			}
+		}
+		if got.Err != "" || strings.Contains(all, "eth3") {
+			t.Errorf("%s: %s\n%s", renderer, got.Err, all)
+		}
+	}
+	again := b.Rebooted
+	if again == nil || again.DataSource != "DataSourceConfigDrive" || again.InstanceID != ovirtUUID || again.New || len(again.Asked) > 0 || again.Err != "" {
+		t.Errorf("the next boot, without the drive: %+v", again)
+	}
+}
+
+// TestOVirtRebootWithoutDrive asks systemd's generator of a guest that has been set up and boots without the drive: it
+// must not wait for sources on a network, whatever the image's own configuration is.
+func TestOVirtRebootWithoutDrive(t *testing.T) {
+	dropIn := map[string][]byte{"etc/cloud/cloud.cfg.d/99_vmseed_datasource.cfg": []byte("datasource_list: [ NoCloud, ConfigDrive ]\n")}
+	// A server of another make, whose firmware says that it may be a cloud.
+	dmi := map[string]string{"system-uuid": ovirtUUID, "system-product-name": "OpenStack Nova", "chassis-asset-tag": "OpenStack Nova"}
+	for _, r := range judge.Releases(t) {
+		for name, list := range map[string][]string{"the script's own list": nil, "one source": {"ConfigDrive", "None"},
+			"sources on a network": {"Ec2", "OpenStack", "GCE", "ConfigDrive", "None"}} {
+			without := r.DSIdentify(t, judge.BootRequest{DataSources: list, DMI: dmi})
+			with := r.DSIdentify(t, judge.BootRequest{DataSources: list, DMI: dmi, Files: dropIn})
+			if with.Enabled {
+				t.Errorf("%s, %s: cloud-init runs and searches %v\n%s", r.Name, name, with.DataSources, with.Log)
+			}
+			if !without.Enabled {
+				t.Errorf("%s, %s: the guest would be quiet without the file, so this proves nothing", r.Name, name)
+			}
+		}
+		m := ovirtMachine("mac")
+		req := request(t, m, "configdrive", "iso", datasource.Options{})
+		req.Files, req.Cmdline = map[string][]byte{ovirtSources[1:]: dropIn[ovirtSources[1:]]}, ""
+		if got := r.DSIdentify(t, req); !got.Enabled || !slices.Contains(got.DataSources, "ConfigDrive") {
+			t.Errorf("%s: with a drive again: %+v", r.Name, got)
+		}
+	}
+}
