@@ -1,0 +1,119 @@
+package ovirt
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/machine/machinetest"
+)
+
+// sameMachine compares what machines say, without their documents and places.
+func sameMachine(t *testing.T, got, want machine.Machine) {
+	t.Helper()
+	for _, m := range []*machine.Machine{&got, &want} {
+		m.Document, m.Places = machine.Document{}, nil
+	}
+	if diff := cmp.Diff(machinetest.Dump(want), machinetest.Dump(got)); diff != "" {
+		t.Errorf("- want, + got\n%s", diff)
+	}
+}
+
+// TestOVF reads what an engine exports, and the document of its API that says the same.
+func TestOVF(t *testing.T) {
+	got, said := readOne(t, example(t, "web.ovf"))
+	want, saidOfWant := readOne(t, `<vm id="d1c1e27b-5b8f-4a60-a1c8-0e6d6f6f8b1e"><name>web</name><description>exported by an engine</description>
+<memory>2147483648</memory><cpu><topology><sockets>1</sockets><cores>2</cores><threads>1</threads></topology></cpu><bios><type>q35_ovmf</type></bios>
+<os><type>other_linux</type></os><nics><nic><name>nic1</name><interface>virtio</interface><mac><address>56:6f:1a:2b:00:07</address></mac></nic></nics>
+<initialization><host_name>web.example.com</host_name><timezone>Europe/Berlin</timezone><regenerate_ssh_keys>true</regenerate_ssh_keys>
+<dns_search>example.com</dns_search><dns_servers>192.0.2.53</dns_servers><authorized_ssh_keys>`+keyOf(t)+`</authorized_ssh_keys>
+<nic_configurations><nic_configuration><name>eth0</name><on_boot>true</on_boot><boot_protocol>static</boot_protocol><ip><address>192.0.2.10</address>
+<netmask>255.255.255.0</netmask><gateway>192.0.2.1</gateway></ip><ipv6_boot_protocol>autoconf</ipv6_boot_protocol></nic_configuration></nic_configurations>
+<custom_script>packages: [nginx]
+runcmd:
+  - [systemctl, enable, --now, nginx]
+</custom_script></initialization>
+<disk_attachments><disk_attachment><bootable>true</bootable><interface>virtio_scsi</interface><disk><alias>web_Disk1</alias>
+<provisioned_size>10737418240</provisioned_size></disk></disk_attachment></disk_attachments></vm>`)
+	if said != "" || saidOfWant != "" {
+		t.Errorf("%s\n%s", said, saidOfWant)
+	}
+	sameMachine(t, got, want)
+	if place := got.Places.Find("identity.hostname").String(); place != "f:23:5" && !strings.HasPrefix(place, "f:2") {
+		t.Errorf("the host name stands at %s", place)
+	}
+}
+
+func keyOf(t *testing.T) string {
+	_, rest, _ := strings.Cut(example(t, "web.ovf"), `ovf:authorizedKeys="`)
+	key, _, found := strings.Cut(rest, `"`)
+	if !found {
+		t.Fatal("the example has no key")
+	}
+	return key
+}
+
+// The OVF in an export domain, and in initialization/configuration, has other elements than that in an OVA.
+const exported = `<ovf:Envelope xmlns:ovf="o" xmlns:rasd="r" xmlns:xsi="x" ovf:version="4.5.0.0">
+<References><File ovf:href="a/b" ovf:id="b" ovf:size="1"/></References>
+<Section xsi:type="ovf:NetworkSection_Type"><Info>List of networks</Info></Section>
+<Section xsi:type="ovf:DiskSection_Type"><Info>List of Virtual Disks</Info><Disk ovf:diskId="b" ovf:size="10" ovf:actual_size="2" ovf:disk-interface="VirtIO" ovf:boot="true" ovf:disk-alias="desk_Disk1"/></Section>
+<Content ovf:id="out" xsi:type="ovf:VirtualSystem_Type"><Name>desk</Name><TemplateId>00000000-0000-0000-0000-000000000000</TemplateId>
+<VmInit ovf:hostname="DESK-7" ovf:domain="corp.example.com" ovf:winKey="AAAAA-BBBBB-CCCCC-DDDDD-EEEEE" ovf:rootPassword="CANARY" ovf:networks="null"/>
+<Section ovf:id="1b0c3a54-9b7e-4f6d-8d4a-0b6f3c2e1d0f" ovf:required="false" xsi:type="ovf:OperatingSystemSection_Type"><Info>Guest Operating System</Info><Description>windows_2019x64</Description></Section>
+<Section xsi:type="ovf:VirtualHardwareSection_Type"><Info>1 CPU, 4096 Memory</Info>
+<Item><rasd:ResourceType>4</rasd:ResourceType><rasd:AllocationUnits>MegaBytes</rasd:AllocationUnits><rasd:VirtualQuantity>4096</rasd:VirtualQuantity></Item>
+<Item><rasd:ResourceType>10</rasd:ResourceType><rasd:ResourceSubType>2</rasd:ResourceSubType><rasd:Name>nic1</rasd:Name><rasd:MACAddress>56:6f:1a:2b:00:08</rasd:MACAddress></Item>
+</Section></Content></ovf:Envelope>`
+
+func TestExportedOVF(t *testing.T) {
+	m, said := readOne(t, exported)
+	if !strings.Contains(said, "there is no account that may add the computer") || strings.Contains(said, "error") || strings.Contains(said, "CANARY") {
+		t.Errorf("%s", said)
+	}
+	if m.Name != "desk" || m.Identity.UUID != "1b0c3a54-9b7e-4f6d-8d4a-0b6f3c2e1d0f" || m.Guest.OS != "windows" || m.Hardware.Memory != 4<<30 {
+		t.Errorf("%s, %s, %s, %d", m.Name, m.Identity.UUID, m.Guest.OS, m.Hardware.Memory)
+	}
+	if len(m.Media) != 1 || !strings.Contains(m.Media[0].Files[0].Content.Reveal(), "<JoinDomain>corp.example.com</JoinDomain>") {
+		t.Errorf("%d media", len(m.Media))
+	}
+	if len(m.Network.NICs) != 1 || m.Network.NICs[0].Model != "e1000" || len(m.Disks) != 1 || m.Disks[0].Size != 10<<30 || m.Disks[0].Bus != "virtio" || !m.Disks[0].Root {
+		t.Errorf("%+v %+v", m.Network.NICs, m.Disks)
+	}
+}
+
+// Other programs write OVF as well, without VmInit.
+func TestForeignOVF(t *testing.T) {
+	m, said := readOne(t, `<Envelope xmlns="http://schemas.dmtf.org/ovf/envelope/1" xmlns:ovf="o" xmlns:rasd="r" xmlns:vmw="v">
+<DiskSection><Disk ovf:capacity="8" ovf:capacityAllocationUnits="byte * 2^30" ovf:diskId="vmdisk1"/></DiskSection>
+<VirtualSystem ovf:id="photon"><Info>A virtual machine</Info><Name>photon</Name><OperatingSystemSection ovf:id="36" vmw:osType="vmwarePhoton64Guest"><Info>The kind</Info></OperatingSystemSection>
+<VirtualHardwareSection><Item><rasd:AllocationUnits>hertz * 10^6</rasd:AllocationUnits><rasd:ResourceType>3</rasd:ResourceType><rasd:VirtualQuantity>2</rasd:VirtualQuantity></Item>
+<Item><rasd:AllocationUnits>byte * 2^20</rasd:AllocationUnits><rasd:ResourceType>4</rasd:ResourceType><rasd:VirtualQuantity>512</rasd:VirtualQuantity></Item>
+<Item><rasd:ElementName>Ethernet 1</rasd:ElementName><rasd:ResourceSubType>VmxNet3</rasd:ResourceSubType><rasd:ResourceType>10</rasd:ResourceType></Item>
+<Item ovf:required="false"><rasd:ResourceType>1</rasd:ResourceType></Item></VirtualHardwareSection></VirtualSystem></Envelope>`)
+	if said != "" || m.Name != "photon" || m.Hardware.CPUs != 2 || m.Hardware.Memory != 512<<20 || len(m.Network.NICs) != 1 || len(m.Disks) != 1 || m.Disks[0].Size != 8<<30 {
+		t.Errorf("%s\n%+v", said, m.Hardware)
+	}
+}
+
+func TestOVFTroubles(t *testing.T) {
+	for text, want := range map[string]string{
+		`<Envelope/>`:                        "there is nothing in it",
+		`<Envelope><References/></Envelope>`: "error[VS2569]: Envelope: the envelope describes no virtual machine",
+		`<Envelope><VirtualSystemCollection id="a"/></Envelope>`:                                                      "the envelope describes several virtual machines",
+		`<Envelope><VirtualSystem id="a"/><VirtualSystem id="b"/></Envelope>`:                                         "the envelope describes several virtual machines",
+		strings.Replace(exported, "4096</rasd:V", "much</rasd:V", 1):                                                  "this is no amount of memory",
+		strings.Replace(exported, ">MegaBytes<", ">pages<", 1):                                                        "this is no unit of memory",
+		strings.Replace(exported, `networks="null"`, `networks="[{&quot;ip&quot;: 1}]"`, 1):                           "the networks of VmInit are not the JSON that oVirt writes",
+		strings.Replace(exported, `networks="null"`, `networks="{"`, 1):                                               "the networks of VmInit are not the JSON that oVirt writes",
+		strings.Replace(exported, `networks="null"`, `networks="[[[[[[[{&quot;name&quot;: &quot;a&quot;}]]]]]]]"`, 1): "the networks of VmInit are not the JSON that oVirt writes",
+		strings.Replace(exported, `<Name>desk</Name>`, `<Name>a desk</Name>`, 1):                                      "the name of a VM must be formed of letters",
+	} {
+		_, said := readOne(t, text)
+		if !strings.Contains(said, want) || strings.Contains(said, "CANARY") {
+			t.Errorf("%.200s\n%s\nwant %s", text, said, want)
+		}
+	}
+}
