@@ -2,6 +2,9 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/vmseed/vmseed/report"
@@ -86,14 +89,97 @@ func origin(ctx context.Context) Origin {
 }
 
 // Watch calls f with every event after the one numbered since, in order, until ctx ends or f fails; the error is that of f or
-// ctx. It never holds up the daemon: a watcher that falls so far behind that events it has not seen are no longer kept gets a
-// *LostError. So does one whose since is that old; 0 begins with the oldest event that there is.
+// ctx, or ErrClosed. It never holds up the daemon: a watcher that falls so far behind that events it has not seen are no longer
+// kept gets a *LostError. So does one whose since is that old; 0 begins with the oldest event that there is.
 func (d *Daemon) Watch(ctx context.Context, since uint64, f func(Event) error) error {
-	return errUnfinished
+	for {
+		fresh, changed, err := d.feed.after(since, watchChunk)
+		if err != nil {
+			return err
+		}
+		for _, e := range fresh {
+			if err := f(e); err != nil {
+				return err
+			}
+			since = e.ID
+		}
+		if len(fresh) > 0 {
+			continue
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-d.ctx.Done():
+			return ErrClosed
+		}
+	}
 }
 
+// watchChunk is how many events a watcher takes at a time.
+const watchChunk = 256
+
 // Events returns the kept events after the one numbered since, oldest first.
-func (d *Daemon) Events(since uint64) []Event { return nil }
+func (d *Daemon) Events(since uint64) []Event {
+	fresh, _, err := d.feed.after(since, keptEvents)
+	var lost *LostError
+	if errors.As(err, &lost) {
+		fresh, _, _ = d.feed.after(lost.Resume, keptEvents)
+	}
+	return fresh
+}
 
 // LastEvent returns the number of the newest event: Watch from there sees what happens from now on.
-func (d *Daemon) LastEvent() uint64 { return 0 }
+func (d *Daemon) LastEvent() uint64 {
+	d.feed.mutex.Lock()
+	defer d.feed.mutex.Unlock()
+	return d.feed.last
+}
+
+// keptEvents is how many events are kept.
+const keptEvents = 10_000
+
+// feed are the kept events, in memory.
+type feed struct {
+	mutex sync.Mutex
+	// events have numbers without gaps, and end with last.
+	events []Event
+	last   uint64
+	// changed is closed and replaced when there are more.
+	changed chan struct{}
+}
+
+// add appends events, which must follow those that there are.
+func (f *feed) add(events ...Event) {
+	if len(events) == 0 {
+		return
+	}
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.events = append(f.events, events...)
+	f.last = events[len(events)-1].ID
+	if len(f.events) > 2*keptEvents {
+		f.events = slices.Clone(f.events[len(f.events)-keptEvents:]) // readers have slices of the old ones
+	}
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// after returns at most limit events after a number, and what is closed when there are more.
+func (f *feed) after(since uint64, limit int) ([]Event, <-chan struct{}, error) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	kept := f.events[max(0, len(f.events)-keptEvents):]
+	if len(kept) == 0 || since >= f.last {
+		return nil, f.changed, nil
+	}
+	oldest := kept[0].ID
+	if since > 0 && since < oldest-1 {
+		return nil, f.changed, &LostError{Resume: oldest - 1}
+	}
+	from := 0
+	if since >= oldest {
+		from = int(since - oldest + 1)
+	}
+	return kept[from:min(len(kept), from+limit)], f.changed, nil
+}

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 
+	"github.com/vmseed/vmseed"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/seed"
@@ -28,7 +29,22 @@ type RenderOptions struct {
 // Render returns what the guests of all machines in the documents would read. Nothing is stored. The renderings hold the
 // guests' secrets. With an error among the diagnostics there are none.
 func (d *Daemon) Render(ctx context.Context, documents []Document, o RenderOptions) ([]Rendering, diag.List) {
-	return nil, nil
+	machines, l := d.read(ctx, documents)
+	if l.HasErrors() {
+		return nil, l
+	}
+	out := make([]Rendering, 0, len(machines))
+	for _, m := range machines {
+		placed, problems := d.place(m, owned{namespace: m.Namespace, name: m.Name, template: o.Template, generation: o.Generation})
+		l = append(l, problems...)
+		s, problems := d.options.Engine.Render(placed, vmseed.RenderOptions{DataSource: o.DataSource})
+		l = append(l, problems...)
+		out = append(out, Rendering{Machine: placed, Seed: s})
+	}
+	if l.HasErrors() {
+		return nil, l
+	}
+	return out, l
 }
 
 // Check says what is wrong with documents, or will not reach the guest.

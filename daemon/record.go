@@ -1,0 +1,162 @@
+package daemon
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/vmseed/vmseed/daemon/store"
+	"github.com/vmseed/vmseed/report"
+	"github.com/vmseed/vmseed/secret"
+)
+
+// The records of the store. They are JSON of types of their own, because a secret.Text has no encoded form: here is the place
+// where documents are written out, into a store that seals them.
+
+type documentRecord struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+func toRecords(documents []Document) []documentRecord {
+	var out []documentRecord
+	for _, d := range documents {
+		out = append(out, documentRecord{Name: d.Name, Text: d.Text.Reveal()})
+	}
+	return out
+}
+
+func fromRecords(records []documentRecord) []Document {
+	var out []Document
+	for _, r := range records {
+		out = append(out, Document{Name: r.Name, Text: secret.New(r.Text)})
+	}
+	return out
+}
+
+// machineRecord is a VM and its run.
+type machineRecord struct {
+	ID                 string           `json:"id"`
+	Namespace          string           `json:"namespace"`
+	Name               string           `json:"name"`
+	Documents          []documentRecord `json:"documents"`
+	FirstBootDocuments []documentRecord `json:"firstBootDocuments,omitempty"`
+	Template           string           `json:"template,omitempty"`
+	Disks              []string         `json:"disks,omitempty"`
+	Created            time.Time        `json:"created"`
+	Status             Status           `json:"status"`
+	Reason             string           `json:"reason,omitempty"`
+	Initialized        bool             `json:"initialized,omitempty"`
+	FirstBoot          *report.Event    `json:"firstBoot,omitempty"`
+	Started            time.Time        `json:"started,omitzero"`
+	Ended              time.Time        `json:"ended,omitzero"`
+	RunOnce            bool             `json:"runOnce,omitempty"`
+	RunDocuments       []documentRecord `json:"runDocuments,omitempty"`
+	Generation         int              `json:"generation,omitempty"`
+	Jobs               []string         `json:"jobs,omitempty"`
+	Run                run              `json:"run,omitzero"`
+}
+
+// run is what the daemon must know of a VM's current or last run, beyond what it shows.
+type run struct {
+	// Sequence is the number of the last event of the supervisor that was taken in.
+	Sequence int `json:"sequence,omitempty"`
+	// Told counts the events that the guest caused; a guest that never stops talking is not listened to for ever.
+	Told int `json:"told,omitempty"`
+	// Seeded means that the run has a seed, so that the guest is expected to say how its boot went.
+	Seeded bool `json:"seeded,omitempty"`
+	// Ready means that it did, or that nobody waits for it any more.
+	Ready bool `json:"ready,omitempty"`
+	// Stage is the last stage that the guest reported.
+	Stage report.Stage `json:"stage,omitempty"`
+	// Content is the keyed hash of the first-boot content that the VM's generation was started with.
+	Content string `json:"content,omitempty"`
+	// Volatile and Again are for Reboot: whether the run-once ends with it, and that the VM shall be started again.
+	Volatile bool `json:"volatile,omitempty"`
+	Again    bool `json:"again,omitempty"`
+	// Removing means that Remove has begun; KeepDisks is its option.
+	Removing  bool `json:"removing,omitempty"`
+	KeepDisks bool `json:"keepDisks,omitempty"`
+}
+
+// state is a VM as it is at one moment. A state that was published is never written to.
+type state struct {
+	Machine
+	run run
+}
+
+// change makes the change of the store that writes the state.
+func (s *state) change() (store.Change, error) {
+	m := s.Machine
+	text, err := json.Marshal(machineRecord{ID: m.ID, Namespace: m.Namespace, Name: m.Name, Documents: toRecords(m.Documents),
+		FirstBootDocuments: toRecords(m.FirstBootDocuments), Template: m.Template, Disks: m.Disks, Created: m.Created, Status: m.Status,
+		Reason: m.Reason, Initialized: m.Initialized, FirstBoot: m.FirstBoot, Started: m.Started, Ended: m.Ended, RunOnce: m.RunOnce,
+		RunDocuments: toRecords(m.RunDocuments), Generation: m.Generation, Jobs: m.Jobs, Run: s.run})
+	return store.Change{Kind: store.VM, ID: m.ID, Value: text}, err
+}
+
+func readState(text []byte) (*state, error) {
+	var r machineRecord
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, fmt.Errorf("a machine of the store: %w", err)
+	}
+	return &state{run: r.Run, Machine: Machine{ID: r.ID, Namespace: r.Namespace, Name: r.Name, Documents: fromRecords(r.Documents),
+		FirstBootDocuments: fromRecords(r.FirstBootDocuments), Template: r.Template, Disks: r.Disks, Created: r.Created, Status: r.Status,
+		Reason: r.Reason, Initialized: r.Initialized, FirstBoot: r.FirstBoot, Started: r.Started, Ended: r.Ended, RunOnce: r.RunOnce,
+		RunDocuments: fromRecords(r.RunDocuments), Generation: r.Generation, Jobs: r.Jobs}}, nil
+}
+
+type templateRecord struct {
+	ID          string           `json:"id"`
+	Name        string           `json:"name"`
+	Description string           `json:"description,omitempty"`
+	Status      TemplateStatus   `json:"status"`
+	Reason      string           `json:"reason,omitempty"`
+	Documents   []documentRecord `json:"documents,omitempty"`
+	Disk        string           `json:"disk,omitempty"`
+	Defaults    Defaults         `json:"defaults,omitzero"`
+	Created     time.Time        `json:"created"`
+}
+
+func (t Template) change() (store.Change, error) {
+	text, err := json.Marshal(templateRecord{ID: t.ID, Name: t.Name, Description: t.Description, Status: t.Status, Reason: t.Reason,
+		Documents: toRecords(t.Documents), Disk: t.Disk, Defaults: t.Defaults, Created: t.Created})
+	return store.Change{Kind: store.Template, ID: t.ID, Value: text}, err
+}
+
+func readTemplate(text []byte) (Template, error) {
+	var r templateRecord
+	if err := json.Unmarshal(text, &r); err != nil {
+		return Template{}, fmt.Errorf("a template of the store: %w", err)
+	}
+	return Template{ID: r.ID, Name: r.Name, Description: r.Description, Status: r.Status, Reason: r.Reason, Documents: fromRecords(r.Documents),
+		Disk: r.Disk, Defaults: r.Defaults, Created: r.Created}, nil
+}
+
+// diskRecord is a disk; Source is the format of its base.
+type diskRecord struct {
+	ID         string         `json:"id"`
+	Name       string         `json:"name"`
+	Domain     string         `json:"domain"`
+	File       string         `json:"file"`
+	Status     TemplateStatus `json:"status"`
+	Reason     string         `json:"reason,omitempty"`
+	Base       string         `json:"base"`
+	BaseFormat string         `json:"baseFormat"`
+	Size       int64          `json:"size"`
+	Machine    string         `json:"machine,omitempty"`
+	Template   string         `json:"template,omitempty"`
+	Created    time.Time      `json:"created"`
+	// Removing means that its file is being removed.
+	Removing bool `json:"removing,omitempty"`
+}
+
+func (d diskRecord) change() (store.Change, error) {
+	text, err := json.Marshal(d)
+	return store.Change{Kind: store.Disk, ID: d.ID, Value: text}, err
+}
+
+func (j Job) change() (store.Change, error) {
+	text, err := json.Marshal(j)
+	return store.Change{Kind: store.Job, ID: j.ID, Value: text}, err
+}
