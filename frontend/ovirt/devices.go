@@ -91,6 +91,9 @@ func (r *reader) disks() {
 			r.disk(v)
 		}
 	}
+	if len(r.m.Disks) > 0 {
+		r.note(r.vm.Get("disk_attachments"), CodeDisks, "the contents of the disks stay where they are; virt-v2v copies them")
+	}
 }
 
 func (r *reader) disk(v tree.Value) {

@@ -24,8 +24,8 @@ const (
 	CodePayloadUse
 	// CodeOVF is for descriptions in OVF without a virtual machine, or with values that cannot be read.
 	CodeOVF
-	// CodeOVFDisk says whose job the disks of an OVF are.
-	CodeOVFDisk
+	// CodeDisks says whose job the contents of the disks are.
+	CodeDisks
 )
 
 // mediaCodes explains these diagnostics.
@@ -64,9 +64,8 @@ func mediaCodes() []diag.Explanation {
 		{Code: CodeOVF, Title: "OVF cannot be read",
 			Text: "The document is an OVF envelope, but holds no virtual machine, several of them, or a value that is no number where one is needed. " +
 				"vmseed reads the OVF that oVirt writes (with its VmInit), and of other programs' the hardware."},
-		{Code: CodeOVFDisk, Title: "the disks are not moved",
-			Text: "vmseed moves the definition of a machine and what it is told at first boot. Its disks are in the archive or in the storage of " +
-				"oVirt; virt-v2v copies them: `virt-v2v -i ova FILE -o kubevirt` or `-o local`, and `virt-v2v -i ova` reads the OVA that an engine exports. State the copy as the " +
-				"disk's source afterwards."},
+		{Code: CodeDisks, Title: "the disks are not moved",
+			Text: "vmseed reads the definition of a machine and what it is told at first boot. The contents of its disks are in an archive or in the storage of " +
+				"oVirt, and virt-v2v copies them: `virt-v2v -i ova FILE -o kubevirt` for an OVA that an engine exported. State the copies as the sources of the disks afterwards."},
 	}
 }

@@ -38,9 +38,9 @@ func (m members) with(c class, names string) members {
 // vmMembersOf returns the members of a vm and of a template in versions 3 and 4 of the API.
 func vmMembersOf() members {
 	return members{}.
-		with(used, `bios comment cdroms cpu cpu_shares custom_cpu_model custom_emulated_machine description disk_attachments id
+		with(used, `bios comment cdroms cpu cpu_shares custom_cpu_model custom_emulated_machine description disk_attachments domain id
 			initialization memory name nics os payloads rng_device serial_number tpm_enabled`).
-		with(engine, `affinity_labels applications cluster cpu_profile creation_status creation_time creation domain external_host_provider
+		with(engine, `affinity_labels applications cluster cpu_profile creation_status creation_time creation external_host_provider
 			fqdn guest_info guest_operating_system guest_time_zone has_illegal_images host instance_type katello_errata large_icon
 			next_run_configuration_exists origin original_template permissions quota reported_devices run_once sessions small_icon
 			snapshots start_time statistics status status_detail stop_reason stop_time storage_domain tags template use_latest_template_version
@@ -116,6 +116,9 @@ func (r *reader) vmMembers() {
 	r.nics()
 	r.disks()
 	r.cdroms()
+	if r.kind != Sysprep { // which joins it
+		r.aside(r.vm, "domain")
+	}
 }
 
 func (r *reader) names() {
