@@ -145,3 +145,80 @@ func TestOVirtRebootWithoutDrive(t *testing.T) {
 		}
 	}
 }
+
+// TestOVirtIgnition has the real Ignition apply what the fields of a form add to a custom script: the script's users and
+// files stay, those of the form are merged by name and path, and the network is there whether a NIC has a MAC or a name.
+func TestOVirtIgnition(t *testing.T) {
+	program := judge.NewIgnition(t)
+	no := false
+	m := machine.Machine{Name: "fcos", Compat: "ovirt", DataSource: "ignition",
+		Guest:    machine.Guest{OS: "coreos", IgnitionPlatform: "openstack", Timezone: "Asia/Jerusalem"},
+		Identity: machine.Identity{UUID: ovirtUUID, Hostname: "fcos.example.org"},
+		Users:    []machine.User{{Name: "core", Default: true, PasswordHash: secret.New("$6$salt$aGFzaA")}, {Name: "ann"}},
+		SSH:      machine.SSH{AuthorizedKeys: []string{ovirtKey}},
+		Files:    []machine.File{{Path: "/etc/motd.d/form", Content: secret.New("form\n")}},
+		Network: machine.Network{NICs: []machine.NIC{
+			{Name: "nic1", Rename: "eth0", Match: "name", Addrs: []netip.Prefix{netip.MustParsePrefix("192.168.2.11/24")}},
+			{Name: "nic2", Rename: "eth1", MAC: "52:54:00:aa:00:02", SLAAC: true},
+			{Name: "nic3", Rename: "eth2", Match: "name", OnBoot: &no, DHCP4: true}}}}
+	const core = "1000:core::/home/core:/bin/bash:"
+	common := map[string]string{
+		"/etc/localtime": "link ../usr/share/zoneinfo/Asia/Jerusalem", "/etc/motd.d/form": "file 0644 root:root\nform\n",
+		"/home/core/.ssh/authorized_keys": "file 0600 core:core\n" + ovirtKey + "\n",
+	}
+	for _, tt := range []struct {
+		name, script string
+		want         map[string]string
+	}{
+		{"no script", "", map[string]string{"user:core": core + "$6$salt$aGFzaA:", "/etc/hostname": "file 0644 root:root\nfcos.example.org\n"}},
+		{"groups alone, no version", `{"ignition": {}, "passwd": {"groups": [{"name": "deploy", "gid": 1500}]}}`,
+			map[string]string{"user:core": core + "$6$salt$aGFzaA:", "group:deploy": "1500"}},
+		{"storage without files", `{"ignition": {"version": "3.0.0"}, "storage": {"directories": [{"path": "/etc/foo", "mode": 493}]}}`,
+			map[string]string{"/etc/foo": "directory 0755 root:root", "/etc/hostname": "file 0644 root:root\nfcos.example.org\n"}},
+		{"the same user and another", `{"ignition": {"version": "3.0.0"}, "passwd": {"users": [{"name": "core", "passwordHash": "$y$j9T$own$aGFzaA"}, {"name": "bob"}]}}`,
+			map[string]string{"user:core": core + "$y$j9T$own$aGFzaA:", "user:bob": "1002:bob::/home/bob:/bin/bash:*:"}},
+		{"the same file", `{"ignition": {"version": "3.0.0"}, "storage": {"files": [{"path": "/etc/hostname", "overwrite": true, "contents": {"source": "data:,own"}}]}}`,
+			map[string]string{"/etc/hostname": "file 0644 root:root\nown"}},
+		{"specification 2", `{"ignition": {"version": "2.2.0"}, "storage": {"files": [{"filesystem": "root", "path": "/foo/bar", "mode": 420, "contents": {"source": "data:,example%20file%0A"}}]}}`,
+			map[string]string{"/foo/bar": "file 0644 root:root\nexample file\n"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := m
+			if tt.script != "" {
+				m.Ignition = []machine.Layer{{Data: secret.New(tt.script)}}
+			}
+			m, l := machine.Place(m, machine.Facts{})
+			if l.HasErrors() {
+				t.Fatal(l.Err())
+			}
+			config := ignitionOf(t, m, "ignition", "")
+			r := program.Apply(t, config)
+			if r.Failed != "" || len(r.Warnings) > 0 {
+				t.Fatalf("Ignition fails in %q of %s %q, warns of %q\n%s", r.Failed, r.Reason, r.Errors, r.Warnings, config)
+			}
+			want := maps.Clone(common)
+			maps.Copy(want, tt.want)
+			for name, want := range want {
+				got := r.Show(name)
+				if user, ok := strings.CutPrefix(name, "user:"); ok {
+					got = r.Account(user)
+				} else if group, ok := strings.CutPrefix(name, "group:"); ok {
+					got = r.Group(group)
+				}
+				if got != want {
+					t.Errorf("%s is %q, want %q", name, got, want)
+				}
+			}
+			const connections = "/etc/NetworkManager/system-connections/"
+			for name, lines := range map[string][]string{
+				"eth0": {"interface-name=eth0", "address1=192.168.2.11/24"}, "eth1": {"mac-address=52:54:00:aa:00:02", "[ipv6]\nmethod=auto"},
+				"eth2": {"interface-name=eth2", "autoconnect=false", "[ipv4]\nmethod=auto"}} {
+				for _, line := range lines {
+					if text := r.Content(connections + name + ".nmconnection"); !strings.Contains(text, line+"\n") {
+						t.Errorf("no %q in the profile of %s: %s", line, name, text)
+					}
+				}
+			}
+		})
+	}
+}

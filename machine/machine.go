@@ -146,7 +146,8 @@ type Guest struct {
 // User is an account of the guest.
 type User struct {
 	Name string `field:"name"`
-	// Default marks the distribution's own default user. With it, the other fields adjust that user.
+	// Default marks the distribution's own default user. With it, the other fields adjust that user; a name calls it
+	// otherwise.
 	Default      bool     `field:"default"`
 	Gecos        string   `field:"gecos"`
 	UID          *int     `field:"uid"`

@@ -83,7 +83,9 @@ func (d *decoder) checkUsers(m *machine.Machine) {
 	first := -1
 	for i, u := range m.Users {
 		at := fmt.Sprintf("users[%d]", i)
-		d.only(at, 1, map[string]bool{"name": u.Name != "", "default": u.Default})
+		if u.Name == "" && !u.Default {
+			d.report(at, CodeMissing, "add a name, or default: true", "a user has a name, or is the default user")
+		}
 		d.only(at, 0, map[string]bool{"password": !u.Password.IsZero(), "passwordHash": !u.PasswordHash.IsZero()})
 		switch {
 		case u.Default && first >= 0:

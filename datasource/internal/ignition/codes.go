@@ -30,6 +30,8 @@ const (
 	CodePlace
 	// CodeGroup is for groups that the guest's image is taken to have, because nothing names its distribution.
 	CodeGroup
+	// CodeVersion is for configs of oVirt that state no version.
+	CodeVersion
 )
 
 // Codes explains the diagnostics of this package.
@@ -62,6 +64,9 @@ func Codes() []diag.Explanation {
 		{Code: CodePlace, Title: "path that is elsewhere, or read-only, on the guest's distribution",
 			Text: "On Fedora CoreOS and its kin directories such as `/srv` and `/home` are links into `/var`, where mounts have to be named, and `/usr` is read-only, " +
 				"as it is on Flatcar: Ignition stops the boot where it cannot write. vmseed goes by the platform and `guest.release`; state it for a distribution without such links, such as `debian-12`."},
+		{Code: CodeVersion, Title: "config without a version",
+			Text: "An engine of oVirt adds the version to a config that states none, so one without is accepted from its documents. It is taken for one of the " +
+				"lowest version that knows all keys of the config. State the version: a typing error in a key may lead to another."},
 		{Code: CodeGroup, Title: "group that the image is taken to have",
 			Text: "Ignition must not make a group that the image has, and the boot stops where a user's group is missing. Without a distribution vmseed takes the groups of " +
 				"Fedora CoreOS and its kin for given, such as `docker` and `wheel`. State `guest.release`, or use `--guest`: then the config makes the groups that this distribution lacks."},

@@ -55,7 +55,7 @@ func kept(layers []machine.Layer) []machine.Layer {
 
 // read reads a config of Ignition or Butane.
 func (c *composer) read(x machine.Layer, guest string) []ignconfig.Config {
-	data := []byte(x.Data.Reveal())
+	data := c.versioned(x)
 	config, l := ignconfig.Read(x.Origin, data)
 	c.list = append(c.list, l...)
 	if config.IsZero() {
