@@ -176,7 +176,7 @@ func (r *reader) answerDefaults(a *unattend.Answers) {
 
 // unanswered warns about what keeps setup from running through.
 func (r *reader) unanswered(a unattend.Answers) {
-	if a.AdministratorPassword.IsZero() {
+	if a.AdministratorPassword.IsZero() && r.text(r.init.Get("root_password")) == "" {
 		r.init.Warnf(&r.list, CodeUnanswered, "state root_password", "nobody gives the administrator a password, so Windows will ask for one")
 	}
 	if a.Domain != "" && (a.Join.User == "" || a.Join.Password.IsZero()) {

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"archive/tar"
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -126,6 +128,23 @@ func generate(t *testing.T, kind string) []byte {
 		return bytes.Repeat([]byte("# filler\n"), 600_000)
 	case "empty":
 		return nil
+	case "deep xml":
+		return []byte(strings.Repeat("<vm>", 10_000) + strings.Repeat("</vm>", 10_000))
+	case "huge xml":
+		return []byte("<vm><description>" + strings.Repeat("filler ", 800_000) + "</description></vm>")
+	case "wide xml":
+		return []byte("<vms>" + strings.Repeat("<vm/>", 400_000) + "</vms>")
+	case "latin-1 xml":
+		return []byte("<vm>\n  <description>caf\xe9</description>\n</vm>\n")
+	case "payload":
+		return []byte("<vm><name>a</name><payloads><payload><files><file><name>a</name>\n<content>" + strings.Repeat("x", 8193) + "</content></file></files></payload></payloads></vm>")
+	case "tar":
+		var b bytes.Buffer
+		w := tar.NewWriter(&b)
+		if err := errors.Join(w.WriteHeader(&tar.Header{Name: "disk1", Mode: 0o644}), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
 	}
 	t.Fatalf("no such content %q", kind)
 	return nil
