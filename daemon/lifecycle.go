@@ -137,6 +137,7 @@ func (d *Daemon) launch(ctx context.Context, v *vm, o StartOptions) error {
 	if err != nil {
 		return err
 	}
+	options.VM.Booted = old.Initialized && generation == old.Generation
 	client, l, err := d.boot(ctx, m, options)
 	if err != nil || l.HasErrors() {
 		if err == nil {

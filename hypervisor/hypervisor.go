@@ -65,8 +65,6 @@ type Options struct {
 	Detach bool
 	// Booted says that the guest's first boot is over, so what is for that alone is left out.
 	Booted bool
-	// Paused leaves the guest stopped before its first instruction.
-	Paused bool
 }
 
 // State is the state of a VM.

@@ -173,15 +173,6 @@ func (c *Client) Reset(ctx context.Context) error {
 	return answer.Body.Close()
 }
 
-// Resume lets a guest run that was started paused, or that QEMU stopped. A guest that runs goes on.
-func (c *Client) Resume(ctx context.Context) error {
-	answer, err := c.request(ctx, http.MethodPost, pathResume, nil)
-	if err != nil {
-		return err
-	}
-	return answer.Body.Close()
-}
-
 // Wait returns when the VM has ended.
 func (c *Client) Wait(ctx context.Context) error {
 	since := 0

@@ -15,7 +15,6 @@ const (
 	pathState   = "/state"
 	pathStop    = "/stop"
 	pathReset   = "/reset"
-	pathResume  = "/resume"
 	pathEvents  = "/events"
 	pathConsole = "/console"
 	// pathCredentials takes what the guest agent shall set.
@@ -55,8 +54,16 @@ func (s *supervisor) listenControl() (*control, error) {
 		answer(w, state)
 	})
 	mux.HandleFunc("POST "+pathStop, s.serveStop)
-	mux.HandleFunc("POST "+pathReset, s.forward("system_reset"))
-	mux.HandleFunc("POST "+pathResume, s.forward("cont"))
+	mux.HandleFunc("POST "+pathReset, func(w http.ResponseWriter, r *http.Request) {
+		m := s.qemu()
+		if m == nil {
+			http.Error(w, "the VM does not run yet", http.StatusServiceUnavailable)
+			return
+		}
+		if err := m.Execute(r.Context(), "system_reset", nil, nil); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	})
 	mux.HandleFunc("POST "+pathCredentials, s.serveCredentials)
 	mux.HandleFunc("GET "+pathEvents, s.serveEvents)
 	mux.HandleFunc("GET "+pathConsole, s.serveConsole)
@@ -68,23 +75,6 @@ func (s *supervisor) listenControl() (*control, error) {
 		}
 	}()
 	return c, nil
-}
-
-// forward makes a handler that passes a command on to QEMU.
-func (s *supervisor) forward(command string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		m := s.qemu()
-		if m == nil {
-			http.Error(w, "the VM does not run yet", http.StatusServiceUnavailable)
-			return
-		}
-		s.mutex.Lock()
-		s.released = s.released || command == "cont"
-		s.mutex.Unlock()
-		if err := m.Execute(r.Context(), command, nil, nil); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-		}
-	}
 }
 
 // farewell is how long clients may take to read the last events.

@@ -259,22 +259,11 @@ func (s *supervisor) resume(ctx context.Context) error {
 			return err
 		}
 	}
-	if s.waits() {
-		s.status(Paused, "it waits to be resumed")
-		return nil
-	}
 	if err := m.Execute(ctx, "cont", nil, nil); err != nil {
 		return err
 	}
 	s.status(Running, "")
 	return nil
-}
-
-// waits reports whether the guest stays stopped before its first instruction.
-func (s *supervisor) waits() bool {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.plan.Paused && !s.released
 }
 
 // restarts reports whether QEMU, which has ended, did so because the guest restarts.
@@ -328,9 +317,6 @@ var errWrote = errors.New("the guest has written to its disk already")
 
 // prove waits for the guest's first sign of life on an accelerator that may not work. On an error QEMU has ended.
 func (s *supervisor) prove(ended <-chan error) error {
-	if s.waits() {
-		return nil // a guest that stands still shows nothing
-	}
 	silence := cmp.Or(s.plan.Silence, defaultSilence)
 	limit := time.NewTimer(silence)
 	defer limit.Stop()

@@ -65,8 +65,6 @@ type Plan struct {
 	// Once are arguments of the guest's kernel that are for its first boot alone. When the guest says that it went well,
 	// they are taken out of the plan, and later starts go without.
 	Once []string `json:"once,omitempty"`
-	// Paused leaves the guest stopped before its first instruction, until Client.Resume.
-	Paused bool `json:"paused,omitempty"`
 	// Login is the guest's user whom people log in as; it is empty when that is not known.
 	Login string `json:"login,omitempty"`
 	// StopGrace is how long the definition lets the guest take to shut down; 0 means that it does not say.

@@ -45,8 +45,6 @@ type supervisor struct {
 	monitor *qmp.Client
 	// stopping means that someone asked for the end.
 	stopping bool
-	// released means that a guest which was started paused has been told to run.
-	released bool
 	// shutdown is the reason of QEMU's last SHUTDOWN event.
 	shutdown string
 	// spoke means that the reporter in the guest was heard.
