@@ -48,7 +48,7 @@ func (r *reader) mainUser(name, password tree.Value) {
 	if user != "" {
 		r.account(user, name).Default = true
 	}
-	if clear := r.verbatim(password); clear != "" {
+	if clear := r.stated(password); clear != "" {
 		r.password(r.account(user, password), password, clear)
 	}
 }
@@ -72,7 +72,7 @@ func (r *reader) user(v tree.Value) {
 	if name == superuser && r.defaultUser() == nil {
 		u.Default = true
 	}
-	if clear := r.verbatim(v.Get("password")); clear != "" {
+	if clear := r.stated(v.Get("password")); clear != "" {
 		r.password(u, v.Get("password"), clear)
 	}
 }
@@ -101,12 +101,19 @@ func (r *reader) accountName(v tree.Value) string {
 // hashed reports whether a password is a hash of crypt(5) already: an id between dollar signs and more behind it.
 var hashed = regexp.MustCompile(`^\$[0-9a-z]+\$[^\s:]*[^\s:$]$`)
 
+// stated reads a password or its hash. What an engine shows in the place of one is none.
+func (r *reader) stated(v tree.Value) string {
+	text := r.verbatim(v)
+	if text == Masked {
+		r.warn(v, CodeMasked, "write the password or its hash", "an engine shows %s in the place of a password, so the guest gets none", Masked)
+		return ""
+	}
+	return text
+}
+
 func (r *reader) password(u *machine.User, v tree.Value, text string) {
 	field := "password"
 	switch {
-	case text == Masked:
-		r.warn(v, CodeMasked, "write the password or its hash", "an engine shows %s in the place of a password, so the guest gets none", Masked)
-		return
 	case !u.Password.IsZero() || !u.PasswordHash.IsZero():
 		r.fail(v, CodeTwice, "keep one of them", "the user has a password already")
 		return
