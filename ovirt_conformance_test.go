@@ -146,6 +146,41 @@ func TestOVirtRebootWithoutDrive(t *testing.T) {
 	}
 }
 
+// TestOVirtFeaturePage boots the document of oVirt's feature page itself: the names of its elements are in no schema, its
+// second NIC does not say whether it comes up, and its third asks for IPv6 autoconfiguration.
+func TestOVirtFeaturePage(t *testing.T) {
+	m := loadExample(t, "ovirt", "", "cloud-init.xml")
+	for _, r := range judge.Releases(t) {
+		req := request(t, m, "configdrive", "iso", datasource.Options{})
+		req.Render, req.Reboot = judge.Renderers(), true
+		b := r.Boot(t, req)
+		if b.DataSource != "DataSourceConfigDrive" || b.Hostname != "cloudInitInstanceName" || b.Consumed == nil || b.Rebooted.New {
+			t.Fatalf("%s: %+v", r.Name, b)
+		}
+		for _, p := range judge.Problems(b.Log) {
+			t.Errorf("%s: %+v", r.Name, p)
+		}
+		config := b.Consumed.Config
+		users := config.Get("users").Items
+		if len(users) != 1 || users[0].Get("name").Text != "root" || !strings.HasPrefix(users[0].Get("hashed_passwd").Text, "$6$") ||
+			len(users[0].Get("ssh_authorized_keys").Items) != 1 {
+			t.Errorf("%s: users %s", r.Name, config.Get("users").JSON())
+		}
+		if config.Get("timezone").Text != "Asia/Jerusalem" || config.Get("ssh_deletekeys").Text != "true" ||
+			string(b.Consumed.Files["/tmp/testFile1.txt"].Content) != "temp content" {
+			t.Errorf("%s: %s", r.Name, config.JSON())
+		}
+		for renderer, got := range b.Rendered {
+			all := strings.Join(slices.Sorted(maps.Values(got.Files)), "\n")
+			for _, want := range []string{"192.168.2.11", "192.168.2.1", "1234", "fffa", "8.8.8.8", "qa.lab", "eth1", "eth2"} {
+				if got.Err != "" || !strings.Contains(all, want) {
+					t.Errorf("%s %s: %s; no %s in\n%s", r.Name, renderer, got.Err, want, all)
+				}
+			}
+		}
+	}
+}
+
 // TestOVirtIgnition has the real Ignition apply what the fields of a form add to a custom script: the script's users and
 // files stay, those of the form are merged by name and path, and the network is there whether a NIC has a MAC or a name.
 func TestOVirtIgnition(t *testing.T) {

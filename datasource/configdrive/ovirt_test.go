@@ -16,7 +16,7 @@ import (
 // ovirt renders a machine of oVirt.
 func ovirt(t *testing.T, m machine.Machine) seed.Volume {
 	t.Helper()
-	m.Name, m.Compat = "vm", "ovirt"
+	m.Name, m.Compat, m.DataSource = "vm", "ovirt", "configdrive"
 	m, _ = machine.Place(m, machine.Facts{})
 	s, l := New().Render(m, datasource.Options{})
 	if l.HasErrors() || len(s.Volumes) != 1 || s.Volumes[0].Label != "config-2" {
@@ -167,9 +167,10 @@ func TestOVirtUserData(t *testing.T) {
 			}
 		}
 	}
-	m := machine.Machine{Name: "vm"}
-	m, _ = machine.Place(m, machine.Facts{})
-	if s, _ := New().Render(m, datasource.Options{}); strings.Contains(text(s.Volumes[0], base+"user_data"), file) {
-		t.Error("a machine of no other system has the file")
+	for _, m := range []machine.Machine{{Name: "vm", DataSource: "configdrive"}, {Name: "vm", Compat: "ovirt"}} {
+		m, _ = machine.Place(m, machine.Facts{})
+		if s, _ := New().Render(m, datasource.Options{}); strings.Contains(text(s.Volumes[0], base+"user_data"), file) {
+			t.Errorf("compat %q, data source %q: the guest gets the file", m.Compat, m.DataSource)
+		}
 	}
 }

@@ -22,9 +22,10 @@ const (
 	sources     = sourcesKey + ": [ NoCloud, ConfigDrive ]\n"
 )
 
-// dataSources returns the content of that file, or "" for a machine of another system or one that chooses by itself.
+// dataSources returns the content of that file, or "" for a machine of another system, one that does not ask for a drive
+// (Windows, or no first boot at all), and one that chooses by itself.
 func (g *generator) dataSources() string {
-	if !metadata.ForOVirt(g.m) {
+	if !metadata.ForOVirt(g.m) || g.m.DataSource != "configdrive" {
 		return ""
 	}
 	if at, own := ownSources(g.m); own {
