@@ -183,10 +183,29 @@ func (c *Client) explain(err error) error {
 	return fmt.Errorf("%s: %w", c.base.Host, err)
 }
 
-// loginRequest asks for a token.
-type loginRequest struct {
+// LoginRequest asks for a token.
+type LoginRequest struct {
+	Username string
+	Password secret.Text
+}
+
+// wireCredentials is how a LoginRequest travels.
+type wireCredentials struct {
 	Username string `json:"username"`
 	Password string `json:"password"`
+}
+
+// MarshalJSON writes the request with its password.
+func (r LoginRequest) MarshalJSON() ([]byte, error) {
+	return json.Marshal(wireCredentials{r.Username, r.Password.Reveal()})
+}
+
+// UnmarshalJSON reads a request.
+func (r *LoginRequest) UnmarshalJSON(data []byte) error {
+	var w wireCredentials
+	err := json.Unmarshal(data, &w)
+	*r = LoginRequest{Username: w.Username, Password: secret.New(w.Password)}
+	return err
 }
 
 // LoginResult is the answer to a login.
@@ -216,7 +235,7 @@ func (r *LoginResult) UnmarshalJSON(data []byte) error {
 }
 
 func (c *Client) login(ctx context.Context, username string, password secret.Text) (Session, error) {
-	request := call{method: http.MethodPost, path: "/session", body: loginRequest{username, password.Reveal()}, once: true}
+	request := call{method: http.MethodPost, path: "/session", body: LoginRequest{username, password}, once: true}
 	answer, err := c.try(ctx, request, secret.Text{})
 	if err != nil {
 		return Session{}, err

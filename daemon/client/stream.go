@@ -111,13 +111,13 @@ func (c *Client) events(ctx context.Context, filter *EventFilter, f func(Event) 
 			// The first message says where a stream from now on begins.
 			filter.Since, filter.Now = id, false
 		}
-		if m.event == "open" && filter.opened != nil {
+		if m.event == "begin" && filter.opened != nil {
 			if err := filter.opened(); err != nil {
 				return seen, &callerError{err}
 			}
 		}
-		switch m.event {
-		case "event":
+		switch {
+		case m.event == "" && m.data != "":
 			var e Event
 			if err := json.Unmarshal([]byte(m.data), &e); err != nil {
 				return seen, fmt.Errorf("an event is not what this program expects: %w", err)
@@ -125,7 +125,7 @@ func (c *Client) events(ctx context.Context, filter *EventFilter, f func(Event) 
 			if err := f(e); err != nil {
 				return seen, &callerError{err}
 			}
-		case "lost":
+		case m.event == "lost":
 			return seen, ErrLost
 		}
 	}

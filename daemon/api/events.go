@@ -1,0 +1,149 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vmseed/vmseed/daemon"
+	"github.com/vmseed/vmseed/daemon/client"
+)
+
+// heartbeat is how often a stream of events says that it is still there.
+const heartbeat = 15 * time.Second
+
+func showEvent(e daemon.Event) client.Event {
+	return client.Event{ID: e.ID, Time: e.Time, Kind: string(e.Kind), Severity: string(e.Severity), Object: e.Object, Name: e.Name, Text: e.Text,
+		Status: string(e.Status), Report: e.Report, Code: e.Code, Place: e.Place, Actor: e.Actor, Correlation: e.Correlation}
+}
+
+// events streams what happens as server-sent events (HTML Living Standard, 9.2), or lists what happened lately, whichever
+// the client accepts. A stream begins with an event of the type begin that says behind which number it does. Events have
+// no type; lost says that there were more than are kept.
+func (a *api) events(w http.ResponseWriter, r *http.Request) error {
+	since, err := a.since(r)
+	if err != nil {
+		return err
+	}
+	machine := r.URL.Query().Get("machine")
+	if !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+		out := []client.Event{}
+		for _, e := range a.daemon.Events(since) {
+			if machine == "" || e.Object == machine {
+				out = append(out, showEvent(e))
+			}
+		}
+		return list(w, out)
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Accel-Buffering", "no") // for proxies that would wait for more
+	s := &stream{w: w, control: http.NewResponseController(w), seen: since}
+	s.send("begin", since, map[string]uint64{"since": since})
+	stop := s.beat()
+	defer stop()
+	for {
+		err := a.daemon.Watch(r.Context(), since, func(e daemon.Event) error {
+			if machine != "" && e.Object != machine {
+				return s.pass(e.ID)
+			}
+			return s.send("", e.ID, showEvent(e))
+		})
+		var lost *daemon.LostError
+		if !errors.As(err, &lost) {
+			return nil // the client is gone, or the daemon ends
+		}
+		since = lost.Resume
+		s.send("lost", since, map[string]uint64{"since": since})
+	}
+}
+
+// since returns behind which number a client wants events. A number that is not there yet is of another life of the
+// daemon's store.
+func (a *api) since(r *http.Request) (uint64, error) {
+	last := a.daemon.LastEvent()
+	text := r.URL.Query().Get("since")
+	if id := r.Header.Get("Last-Event-ID"); id != "" {
+		text = id
+	}
+	switch text {
+	case "now":
+		return last, nil
+	case "":
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, bad("the parameter since is the number of an event, or now")
+	}
+	return min(n, last), nil
+}
+
+// stream writes server-sent events.
+type stream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+
+	mutex sync.Mutex
+	// seen is the number of the last event that was looked at, sent or not.
+	seen uint64
+}
+
+// send sends an event.
+func (s *stream) send(kind string, id uint64, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if kind != "" {
+		kind = "event: " + kind + "\n"
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.seen = id
+	return s.write(fmt.Sprintf("id: %d\n%sdata: %s\n\n", id, kind, data))
+}
+
+// pass notes an event that this client does not want.
+func (s *stream) pass(id uint64) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.seen = id
+	return nil
+}
+
+func (s *stream) write(text string) error {
+	if _, err := s.w.Write([]byte(text)); err != nil {
+		return err
+	}
+	return s.control.Flush()
+}
+
+// beat says from time to time how far the stream is, so that a client which comes back asks for no more than it missed.
+func (s *stream) beat() (stop func()) {
+	ticker := time.NewTicker(heartbeat)
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-ticker.C:
+				s.mutex.Lock()
+				_ = s.write(fmt.Sprintf(": still here\nid: %d\n\n", s.seen))
+				s.mutex.Unlock()
+			case <-end:
+				return
+			}
+		}
+	}()
+	return func() {
+		ticker.Stop()
+		close(end)
+		<-ended
+	}
+}
