@@ -12,7 +12,7 @@ import (
 
 var (
 	// pageFile is a file of a page: its name in a line of its own, then its text.
-	pageFile = regexp.MustCompile("(?ms)^`([\\w.-]+)`:\n\n```yaml\n(.*?)^```$")
+	pageFile = regexp.MustCompile("(?ms)^`([\\w.-]+)`:\n\n```(?:json|xml|yaml)\n(.*?)^```$")
 	// pageSession is a block of commands, each behind a dollar sign, with what they print.
 	pageSession = regexp.MustCompile("(?ms)^```console\n(.*?)^```$")
 )

@@ -20,8 +20,16 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,
+		Cmds:                daemons(),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("XDG_STATE_HOME", env.WorkDir+"/state")
+			end := new(func())
+			env.Values[running{}] = end
+			env.Defer(func() {
+				if *end != nil {
+					(*end)()
+				}
+			})
 			return nil
 		},
 	})

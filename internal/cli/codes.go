@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/vmseed/vmseed"
+	"github.com/vmseed/vmseed/daemon"
+	"github.com/vmseed/vmseed/daemon/ovirtapi"
 	datasources "github.com/vmseed/vmseed/datasource/all"
 	"github.com/vmseed/vmseed/diag"
 	frontends "github.com/vmseed/vmseed/frontend/all"
@@ -15,5 +17,6 @@ import (
 
 // explanations returns what every package has to say about its diagnostics.
 func explanations() []diag.Explanation {
-	return slices.Concat(vmseed.Codes(), Codes(), boot.Codes(), machine.Codes(), image.Codes(), frontends.Codes(), datasources.Codes(), hypervisors.Codes())
+	return slices.Concat(vmseed.Codes(), Codes(), boot.Codes(), machine.Codes(), image.Codes(), frontends.Codes(), datasources.Codes(), hypervisors.Codes(),
+		daemon.Codes(), ovirtapi.Codes())
 }
