@@ -138,7 +138,7 @@ func inspect(path string) (Image, bool) {
 		}
 	case compressed(head):
 		i.Problems.Errorf(CodeUnusableImage, diag.Range{File: path}, "unpack it", "the image is compressed")
-		return i, described || extension == ".xz" || extension == ".gz" || extension == ".zst"
+		return i, described || slices.Contains([]string{".img", ".raw", ".qcow2", ".xz", ".gz", ".zst"}, extension)
 	case extension == ".qcow2":
 		i.Problems.Errorf(CodeUnusableImage, diag.Range{File: path}, "fetch it again", "the file is called .qcow2 and is none")
 	case !described && extension != ".img" && extension != ".raw":
