@@ -75,8 +75,7 @@ const (
 	international component = "Microsoft-Windows-International-Core"
 )
 
-// Write returns the answer file: UTF-8 with lines that end in CR LF, as Windows' own tools write it. The same answers
-// give the same bytes. Answers that Check refuses are written all the same.
+// Write returns the answer file: UTF-8, without a byte order mark. The same answers give the same bytes. Answers that Check refuses are written all the same.
 func Write(a Answers) secret.Text {
 	w := writer{arch: a.Arch}
 	if w.arch == "" {
@@ -184,10 +183,10 @@ type writer struct {
 func (w *writer) line(text string) {
 	for i, tag := range w.opened {
 		depth := w.depth - len(w.opened) + i
-		fmt.Fprintf(&w.b, "%s<%s>\r\n", strings.Repeat("  ", depth), tag)
+		fmt.Fprintf(&w.b, "%s<%s>\n", strings.Repeat("  ", depth), tag)
 	}
 	w.opened = nil
-	fmt.Fprintf(&w.b, "%s%s\r\n", strings.Repeat("  ", w.depth), text)
+	fmt.Fprintf(&w.b, "%s%s\n", strings.Repeat("  ", w.depth), text)
 }
 
 func (w *writer) open(tag string) {
