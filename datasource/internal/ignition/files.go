@@ -81,6 +81,9 @@ func (g *generator) files() {
 			g.warnf(CodePlace, at, "write it below /etc, /opt or /var; on another distribution, state its guest.release",
 				"images of this kind cannot be written to at %s, where Ignition stops the boot", f.Path)
 		}
+		if g.family.emptied(f.Path) {
+			g.warnf(CodePlace, at, "write it below /etc, /opt or /var", "the guest's own system mounts an empty file system over %s, where nobody sees the file", f.Path)
+		}
 		if f.Defer {
 			g.list.Add(diag.Diagnostic{Code: CodeNoWords, Severity: diag.Note, Range: g.place(at), Field: at,
 				Summary: "Ignition writes all files when the users are there, and installs no packages, so there is nothing to defer to"})

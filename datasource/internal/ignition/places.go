@@ -44,6 +44,11 @@ func (f family) readOnly(path string) bool {
 	return false
 }
 
+// emptied reports whether a path is in memory on the guest, so that what Ignition writes there before is hidden.
+func (f family) emptied(path string) bool {
+	return below(path, "/run") || below(path, "/tmp") && !f.debian
+}
+
 // mountPoint is the place at which a mount ends up. Neither Ignition nor a mount unit takes a path with a symbolic link in
 // it: the one stops the boot, the other fails.
 func (g *generator) mountPoint(at, path string) string {

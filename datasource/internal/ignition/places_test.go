@@ -65,3 +65,20 @@ func TestReadOnly(t *testing.T) {
 		}
 	}
 }
+
+// TestEmptied warns of files that the guest's own system hides.
+func TestEmptied(t *testing.T) {
+	for _, x := range []struct {
+		release, path string
+		want          bool
+	}{
+		{"fcos", "/tmp/x", true}, {"flatcar", "/run/x", true}, {"debian-12", "/run/x", true}, {"debian-12", "/tmp/x", false},
+		{"fcos", "/tmpx", false}, {"fcos", "/var/tmp/x", false},
+	} {
+		m := machine.Machine{Guest: machine.Guest{Release: x.release}, Files: []machine.File{{Path: x.path}}}
+		_, l := Compose(placed(t, m), datasource.Options{})
+		if got := slices.ContainsFunc(l, func(d diag.Diagnostic) bool { return d.Code == CodePlace }); got != x.want {
+			t.Errorf("%s on %s: %v", x.path, x.release, l)
+		}
+	}
+}

@@ -314,7 +314,9 @@ func (g *generator) files(mounts bool) {
 func (g *generator) file(f machine.File, at diag.Range) cloudconfig.Mapping {
 	e := pairs(pair("path", f.Path))
 	e = append(e, pair("permissions", permissions(f.Mode)))
-	e = append(e, pairs(pair("owner", f.Owner), pair("append", f.Append), pair("defer", f.Defer))...)
+	// A guest empties /tmp while it boots, without waiting for cloud-init (LP: #1707222).
+	late := f.Defer || strings.HasPrefix(f.Path, "/tmp/")
+	e = append(e, pairs(pair("owner", f.Owner), pair("append", f.Append), pair("defer", late))...)
 	return append(e, pair("encoding", "b64"), pair("content", base64.StdEncoding.EncodeToString([]byte(f.Content.Reveal()))))
 }
 

@@ -240,6 +240,17 @@ func TestUser(t *testing.T) {
 	}
 }
 
+// TestLateFiles defers what a guest would delete while it boots.
+func TestLateFiles(t *testing.T) {
+	for path, want := range map[string]bool{"/tmp/x": true, "/tmpx": false, "/var/tmp/x": false} {
+		m, _ := machine.Place(machine.Machine{Name: "vm", Files: []machine.File{{Path: path}}}, machine.Facts{})
+		text, _ := User(m, datasource.Options{})
+		if got := strings.Contains(text.Reveal(), "defer: true"); got != want {
+			t.Errorf("%s: %s", path, text.Reveal())
+		}
+	}
+}
+
 // TestSalt holds the salt to what it may depend on: a password that changes must not change it.
 func TestSalt(t *testing.T) {
 	hash := func(change func(*machine.Machine)) string {
