@@ -48,6 +48,7 @@ FUZZ = \
 	./frontend/kubevirt:FuzzRead \
 	./frontend/native:FuzzNative \
 	./frontend/native:FuzzNativeText \
+	./frontend/ovirt:FuzzRead \
 	./frontend/plain:FuzzPlain \
 	./frontend/virtlet:FuzzRead \
 	./image:FuzzLayers \

@@ -39,4 +39,3 @@ func fixture(t testing.TB, name string) frontendtest.File {
 	}
 	return frontendtest.File{Name: name, Text: string(data)}
 }
-

@@ -42,7 +42,22 @@ func Merge(base, over element.Element) element.Element {
 	if !base.Exists() {
 		base = element.New(over.Name)
 	}
-	return overlay(base, unmask(base, over))
+	return withoutCleared(overlay(base, unmask(base, over)))
+}
+
+// withoutCleared leaves out what was emptied: it says no more than what is not there.
+func withoutCleared(e element.Element) element.Element {
+	if len(e.Children) == 0 {
+		return e
+	}
+	out := make([]element.Element, 0, len(e.Children))
+	for _, c := range e.Children {
+		if c = withoutCleared(c); !c.Empty() || !slices.Contains(cleared, c.Name) {
+			out = append(out, c)
+		}
+	}
+	e.Children = out
+	return e
 }
 
 func overlay(base, over element.Element) element.Element {
@@ -108,7 +123,7 @@ func withoutTwins(stored, over element.Element) element.Element {
 // the password.
 func withoutAccounts(stored, over element.Element) element.Element {
 	names := userNames(over)
-	if slices.Contains(names, stored.Child("user_name").Text) && !over.Child("root_password").Exists() {
+	if slices.Contains(names, stored.Child("user_name").Text) && !over.Child("root_password").Exists() && !over.Child("user_name").Exists() {
 		stored = stored.Without("user_name", "root_password")
 	}
 	if !over.Child("root_password").Exists() {
@@ -116,10 +131,12 @@ func withoutAccounts(stored, over element.Element) element.Element {
 	}
 	user := over.Child("user_name").Text
 	for _, path := range []string{"cloud_init/users", "users"} {
+		if over.Get(path).Exists() {
+			continue
+		}
 		for _, u := range stored.Get(path).All("user") {
 			if name := u.Child("user_name").Text; name == user || user == "" && name == superuser {
-				stored = without(stored, strings.Split(path, "/"))
-				break
+				stored = without(stored, append(strings.Split(path, "/"), "user"), u)
 			}
 		}
 	}
@@ -136,18 +153,22 @@ func userNames(initialization element.Element) []string {
 	return out
 }
 
-// without removes the element at a path, and what becomes empty by that.
-func without(e element.Element, path []string) element.Element {
+// without removes the element at a path, and what becomes empty by that. Of several of one name those go that equal one of
+// the victims, or all when none is named.
+func without(e element.Element, path []string, victims ...element.Element) element.Element {
 	child := e.Child(path[0])
-	if !child.Exists() {
+	switch {
+	case !child.Exists():
 		return e
+	case len(path) > 1:
+		child = without(child, path[1:], victims...)
+		if child.Empty() {
+			return e.Without(path[0])
+		}
+		return e.With(child)
 	}
-	if len(path) == 1 {
-		return e.Without(path[0])
-	}
-	child = without(child, path[1:])
-	if child.Empty() {
-		return e.Without(path[0])
-	}
-	return e.With(child)
+	e.Children = slices.DeleteFunc(slices.Clone(e.Children), func(c element.Element) bool {
+		return c.Name == path[0] && (len(victims) == 0 || slices.ContainsFunc(victims, c.Equal))
+	})
+	return e
 }

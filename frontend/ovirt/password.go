@@ -16,7 +16,10 @@ func passwords(e element.Element, change func(owner string, p element.Element) (
 	out := make([]element.Element, 0, len(e.Children))
 	for _, c := range e.Children {
 		if !isPassword(e.Name, c.Name) {
-			out = append(out, passwords(c, change))
+			// An element that is emptied by leaving passwords out must not look like one that was empty.
+			if changed := passwords(c, change); c.Empty() || !changed.Empty() {
+				out = append(out, changed)
+			}
 			continue
 		}
 		owner := ""

@@ -1,0 +1,80 @@
+package ovirt_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/element"
+	"github.com/vmseed/vmseed/frontend/ovirt"
+	"github.com/vmseed/vmseed/internal/bounded"
+	"github.com/vmseed/vmseed/machine"
+)
+
+// FuzzRead reads what comes. Every diagnostic is complete and stands in the input, every value of a machine has a place, no
+// diagnostic shows a secret, two readings agree, and neither sniffing nor merging nor masking fails.
+func FuzzRead(f *testing.F) {
+	for _, pattern := range []string{"testdata/*.xml", "testdata/*.json"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil || len(names) == 0 {
+			f.Fatal(pattern, err)
+		}
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				f.Fatal(err)
+			}
+			if len(data) < 2000 { // more takes minutes to minimise
+				f.Add(string(data))
+			}
+		}
+	}
+	f.Add(nic("<boot_protocol>static</boot_protocol><ip address='192.0.2.1'/>"))
+	f.Add("<vms><vm/><vm><os><type>windows_10</type></os><initialization><domain>d</domain></initialization></vm></vms>")
+	f.Add("<vm><payloads><payload type='cdrom'><files><file><name>a</name><content>b</content></file></files></payload></payloads></vm>")
+	f.Fuzz(func(t *testing.T, text string) {
+		(ovirt.Frontend{}).Sniff([]byte(text))
+		machines, l := read("in", text)
+		lines := strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n")
+		printed, err := json.Marshal(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range l {
+			if d.Summary == "" || d.Code == 0 || d.Severity < diag.Note || d.Severity > diag.Error {
+				t.Errorf("incomplete: %+v", d)
+			}
+			if p := d.Range.Start; element.IsXML([]byte(text)) && (d.Range.File != "in" || p.Line < 1 || p.Line > len(lines) || p.Column < 1) {
+				t.Errorf("%s stands outside of the input", d.Error())
+			}
+		}
+		for _, m := range machines {
+			for _, u := range m.Users {
+				if secret := u.Password.Reveal(); len(secret) > 20 && strings.Count(text, secret) == 1 && strings.Contains(string(printed), secret) {
+					t.Errorf("a password shows in %s", printed)
+				}
+			}
+			if m.Name == "" {
+				t.Error("a machine has no name")
+			}
+			for _, u := range machine.Used(m) {
+				if !l.HasErrors() && m.Places.Find(u.Path).IsZero() {
+					t.Errorf("%s has no place", u.Path)
+				}
+			}
+		}
+		again, l2 := read("in", text)
+		if a, b := dump(machines, l), dump(again, l2); a != b {
+			t.Errorf("two readings differ:\n%s\n%s", a, b)
+		}
+		if e, l := element.ParseXML("in", []byte(text), bounded.Limits{}); !l.HasErrors() {
+			ovirt.KindOf(e)
+			if masked := ovirt.Mask(e); !ovirt.Merge(masked, masked).Equal(ovirt.Merge(ovirt.Merge(masked, masked), masked)) {
+				t.Error("merging does not come to an end")
+			}
+		}
+	})
+}
