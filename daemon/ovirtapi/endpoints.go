@@ -73,7 +73,7 @@ func (a *API) systemEndpoints() []endpoint {
 		{path: "users/{user}", get: a.user, none: "DELETE"},
 		{path: "users/{user}/permissions", get: empty("permissions"), none: "POST"},
 		{path: "users/{user}/tags", get: empty("tags"), none: "POST"},
-		{path: "operatingsystems", get: always("operating_systems", operatingSystemViews)},
+		{path: "operatingsystems", get: always("operation_systems", operatingSystemViews)},
 		{path: "operatingsystems/{os}", get: oneOf(operatingSystemViews, 0)},
 		{path: "tags", get: always("tags", tags), none: "POST"},
 		{path: "tags/{tag}", get: oneOf(tags, 0), none: "PUT DELETE"},
@@ -194,7 +194,7 @@ func (a *API) vmEndpoints() []endpoint {
 		{path: "vms/{vm}/statistics/{statistic}", get: partOf(a.vmStatistics)},
 	}
 	for _, name := range []string{"affinity_labels", "applications", "graphics_consoles", "host_devices", "katello_errata", "permissions", "sessions", "tags",
-		"watchdogs", "floppies"} {
+		"watchdogs"} {
 		list = append(list, endpoint{path: "vms/{vm}/" + joined(name), get: part(name, nothing(exists)), none: "POST"})
 	}
 	return append(list, endpoint{path: "vms/{vm}/numanodes", get: part("vm_numa_nodes", nothing(exists)), none: "POST"})

@@ -120,6 +120,7 @@ func operatingSystems() []operatingSystem {
 	}
 }
 
+// operatingSystemViews is the list of them, whose name in the API's schema is operation_systems.
 func operatingSystemViews(*request) []element.Element {
 	var list []element.Element
 	for _, os := range operatingSystems() {

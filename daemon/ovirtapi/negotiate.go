@@ -1,6 +1,7 @@
 package ovirtapi
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"mime"
@@ -176,6 +177,8 @@ func write(w http.ResponseWriter, r *http.Request, f format, a reply) error {
 	return nil
 }
 
+// encode writes an element. An engine writes texts that are empty with two tags, and the Python SDK reads them as such then, and as
+// nothing when there is one. In XML that was written no text looks like a tag.
 func encode(f format, e element.Element) ([]byte, error) {
 	if f == formatJSON {
 		return e.JSON()
@@ -183,6 +186,9 @@ func encode(f format, e element.Element) ([]byte, error) {
 	data, err := e.XML()
 	if err != nil {
 		return nil, err
+	}
+	for _, name := range [...]string{"address", "comment", "description", "gateway", "netmask"} {
+		data = bytes.ReplaceAll(data, []byte("<"+name+"/>"), []byte("<"+name+"></"+name+">"))
 	}
 	return append([]byte(`<?xml version="1.0" encoding="UTF-8" standalone="yes"?>`+"\n"), data...), nil
 }

@@ -2,6 +2,7 @@ package ovirtapi
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -12,6 +13,7 @@ import (
 const (
 	maxSearchBytes = 4096
 	maxSearchTerms = 128
+	maxSearchDepth = 16
 	// defaultPageSize is how many objects a page has when a search names a page and the request no maximum.
 	defaultPageSize = 100
 )
@@ -57,7 +59,7 @@ func (e *searchError) Error() string {
 }
 
 // parseSearch reads oVirt's search language: criteria of the form field, operator, value, joined by "and" and "or" ("and"
-// binds tighter), free text, then "sortby FIELD [asc|desc]" and "page N". Values with blanks may stand in double quotes;
+// binds tighter) and grouped by parentheses, free text, then "sortby FIELD [asc|desc]" and "page N". Values with blanks may stand in double quotes;
 // without quotes a value ends at the next keyword. "*" in a value stands for any text. Keywords and field names are
 // read in any case. A leading kind ("Vms:") is accepted, as people copy searches out of the web interface.
 func parseSearch(text string) (query, error) {
@@ -76,6 +78,8 @@ type searchParser struct {
 	text  string
 	at    int
 	terms int
+	// depth counts the parentheses that are open.
+	depth int
 }
 
 // kind skips "Vms:" at the front.
@@ -98,52 +102,102 @@ func (p *searchParser) kind() {
 
 func (p *searchParser) query() (query, error) {
 	var q query
-	var group []condition
-	joined := false // "and" or "or" was read and waits for its right side
-	for {
+	groups, err := p.groups(&q)
+	q.groups = groups
+	return q, err
+}
+
+// groups reads criteria up to the end of the text, with the tail that q gets, or up to the parenthesis that closes them.
+func (p *searchParser) groups(q *query) ([][]condition, error) {
+	var done [][]condition
+	group := [][]condition{nil} // what "and" has joined so far, as alternatives
+	joined := false             // "and" or "or" was read and waits for its right side
+	for last := ""; ; {
 		p.space()
 		start := p.at
-		if p.at == len(p.text) {
+		if p.at == len(p.text) || p.depth > 0 && p.text[p.at] == ')' {
 			if joined {
-				return query{}, &searchError{start, "a criterion is missing at the end"}
+				return nil, &searchError{start, "a criterion is missing at the end"}
 			}
 			break
 		}
-		if tail, err := p.tail(&q); err != nil {
-			return query{}, err
+		if tail, err := p.tail(q); err != nil {
+			return nil, err
 		} else if tail {
+			if p.depth > 0 {
+				return nil, &searchError{start, `"sortby" and "page" do not stand in parentheses`}
+			}
 			if joined {
-				return query{}, &searchError{start, `a criterion is missing before "sortby" or "page"`}
+				return nil, &searchError{start, `a criterion is missing before "sortby" or "page"`}
 			}
 			break
 		}
 		if word := p.peekWord(); isKeyword(word, "and", "or") {
-			if joined || len(group) == 0 {
-				return query{}, &searchError{start, fmt.Sprintf("a criterion is missing before %q", word)}
+			if joined || group[0] == nil {
+				return nil, &searchError{start, fmt.Sprintf("a criterion is missing before %q", word)}
 			}
 			p.at += len(word)
 			if strings.EqualFold(word, "or") {
-				q.groups, group = append(q.groups, group), nil
+				done, group = append(done, group...), [][]condition{nil}
 			}
 			joined = true
 			continue
 		}
-		if !joined && (len(group) > 0) && group[len(group)-1].field != "" {
-			return query{}, &searchError{start, `"and" or "or" is missing between two criteria`}
+		if !joined && group[0] != nil && last != "" {
+			return nil, &searchError{start, `"and" or "or" is missing between two criteria`}
 		}
-		c, err := p.condition()
+		right, field, err := p.criterion(q)
 		if err != nil {
-			return query{}, err
+			return nil, err
 		}
-		if p.terms++; p.terms > maxSearchTerms {
-			return query{}, &searchError{start, fmt.Sprintf("more than %d criteria", maxSearchTerms)}
+		if len(group)*len(right) > maxSearchTerms {
+			return nil, &searchError{start, fmt.Sprintf("the parentheses come to more than %d alternatives", maxSearchTerms)}
 		}
-		group, joined = append(group, c), false
+		group, joined, last = both(group, right), false, field
 	}
-	if len(group) > 0 {
-		q.groups = append(q.groups, group)
+	if group[0] != nil {
+		done = append(done, group...)
 	}
-	return q, nil
+	return done, nil
+}
+
+// both joins two sides of an "and", each of which is a list of alternatives.
+func both(left, right [][]condition) [][]condition {
+	var all [][]condition
+	for _, l := range left {
+		for _, r := range right {
+			all = append(all, slices.Concat(l, r))
+		}
+	}
+	return all
+}
+
+// criterion reads one condition, whose field it returns, or what stands in parentheses.
+func (p *searchParser) criterion(q *query) (alternatives [][]condition, field string, err error) {
+	start := p.at
+	if p.text[p.at] != '(' {
+		c, err := p.condition()
+		if p.terms++; err == nil && p.terms > maxSearchTerms {
+			err = &searchError{start, fmt.Sprintf("more than %d criteria", maxSearchTerms)}
+		}
+		return [][]condition{{c}}, c.field, err
+	}
+	if p.depth++; p.depth > maxSearchDepth {
+		return nil, "", &searchError{start, fmt.Sprintf("more than %d parentheses inside each other", maxSearchDepth)}
+	}
+	p.at++
+	if alternatives, err = p.groups(q); err != nil {
+		return nil, "", err
+	}
+	switch {
+	case p.at == len(p.text):
+		return nil, "", &searchError{start, "the parenthesis is not closed"}
+	case len(alternatives) == 0:
+		return nil, "", &searchError{start, "there is nothing in the parentheses"}
+	}
+	p.at++
+	p.depth--
+	return alternatives, ")", nil
 }
 
 // tail reads "sortby" and "page" with what belongs to them; nothing but each other may follow them.
@@ -285,10 +339,10 @@ func (p *searchParser) space() {
 	p.at = len(p.text) - len(rest)
 }
 
-// rawWord is the text at the cursor up to the next blank.
+// rawWord is the text at the cursor up to the next blank, or up to the parenthesis that closes an open one.
 func (p *searchParser) rawWord() string {
 	rest := p.text[p.at:]
-	if i := strings.IndexFunc(rest, unicode.IsSpace); i >= 0 {
+	if i := strings.IndexFunc(rest, func(r rune) bool { return unicode.IsSpace(r) || r == ')' && p.depth > 0 }); i >= 0 {
 		return rest[:i]
 	}
 	return rest

@@ -53,6 +53,11 @@ func TestSearch(t *testing.T) {
 		{"name=fcosvm or status=up and memory>2000", "fcosvm,web-1"},
 		{"status=up and memory>2000 or name=fcosvm", "fcosvm,web-1"},
 		{"name=fcos AND status=up", "fcos"},
+		{"(status=up OR status=down) AND (name != web-1)", "fcos,fcosvm"},
+		{"name=fcosvm or (status=up and (memory>2000 or name = fcos))", "fcos,fcosvm,web-1"},
+		{"(name=web-1) sortby name", "web-1"},
+		{"( status = powering_up )", "WEB-2"},
+		{"(web) and (page)", ""},
 		{"memory>=1024", "fcos,My VM,web-1"},
 		{"memory < 1024", "fcosvm,WEB-2"},
 		{"memory<=512", "fcosvm,WEB-2"},
@@ -140,20 +145,27 @@ func TestSearchPages(t *testing.T) {
 
 func TestSearchErrors(t *testing.T) {
 	for search, want := range map[string]string{
-		"name=":                      "column 6: a value is missing",
-		"=fcos":                      `column 1: the name of a field is missing before "="`,
-		"!= x":                       `column 1: the name of a field is missing before "!="`,
-		`name="fcos`:                 "column 6: the quote is not closed",
-		"name=a and":                 "column 11: a criterion is missing at the end",
-		"and name=a":                 `column 1: a criterion is missing before "and"`,
-		"name=a or or name=b":        `column 11: a criterion is missing before "or"`,
-		"name=a status=up":           `column 8: "and" or "or" is missing`,
-		`name="a" status=up`:         `column 10: "and" or "or" is missing`,
-		"name=a sortby":              `column 14: "sortby" needs the name`,
-		"name=a page 0":              `column 13: "page" needs a number from 1`,
-		"page -1":                    `column 6: "page" needs a number from 1`,
-		"sortby name status=up":      `column 13: nothing but "sortby" and "page"`,
-		"name=a and sortby name":     "column 12: a criterion is missing before",
+		"name=":                  "column 6: a value is missing",
+		"=fcos":                  `column 1: the name of a field is missing before "="`,
+		"!= x":                   `column 1: the name of a field is missing before "!="`,
+		`name="fcos`:             "column 6: the quote is not closed",
+		"name=a and":             "column 11: a criterion is missing at the end",
+		"and name=a":             `column 1: a criterion is missing before "and"`,
+		"name=a or or name=b":    `column 11: a criterion is missing before "or"`,
+		"name=a status=up":       `column 8: "and" or "or" is missing`,
+		`name="a" status=up`:     `column 10: "and" or "or" is missing`,
+		"name=a sortby":          `column 14: "sortby" needs the name`,
+		"name=a page 0":          `column 13: "page" needs a number from 1`,
+		"page -1":                `column 6: "page" needs a number from 1`,
+		"sortby name status=up":  `column 13: nothing but "sortby" and "page"`,
+		"name=a and sortby name": "column 12: a criterion is missing before",
+		"(name=a":                "column 1: the parenthesis is not closed",
+		"(name=a and)":           "column 12: a criterion is missing at the end",
+		"name=a and ()":          "column 12: there is nothing in the parentheses",
+		"(name=a) (name=b)":      `column 10: "and" or "or" is missing`,
+		"(name=a sortby name)":   `column 9: "sortby" and "page" do not stand in parentheses`,
+		strings.Repeat("(", 20):  "column 17: more than 16 parentheses",
+		strings.Repeat("(name=a or name=b or name=c or name=d) and ", 4) + "name=e": "more than 128 alternatives",
 		"colour=red":                 `things have no field "colour"`,
 		"name=a sortby colour":       `things have no field "colour" to sort by`,
 		"name=\xff":                  "column 1: the text is not valid UTF-8",
@@ -189,7 +201,7 @@ func TestWildcard(t *testing.T) {
 // FuzzSearch: no text makes the parser fail otherwise than with an error, and what a parsed text finds are objects it
 // was given, each at most once.
 func FuzzSearch(f *testing.F) {
-	for _, seed := range []string{"", "name=fcos", `name="a b" and status!=up or memory>=5 sortby name desc page 2`, "Vms: x y", "a*b", "page page", "=", `"`} {
+	for _, seed := range []string{"", "name=fcos", `name="a b" and status!=up or memory>=5 sortby name desc page 2`, "Vms: x y", "(a=b or (c)) and d", "a*b", "page page", "=", `"`} {
 		f.Add(seed, true)
 	}
 	f.Fuzz(func(t *testing.T, text string, caseSensitive bool) {

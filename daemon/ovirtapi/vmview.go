@@ -15,7 +15,7 @@ func vmActions() []string { return []string{"reboot", "reset", "shutdown", "star
 
 func vmRels() []string {
 	return []string{"affinitylabels", "applications", "cdroms", "diskattachments", "graphicsconsoles", "hostdevices", "katelloerrata", "nics",
-		"numanodes", "permissions", "reporteddevices", "sessions", "snapshots", "statistics", "tags", "watchdogs", "floppies"}
+		"numanodes", "permissions", "reporteddevices", "sessions", "snapshots", "statistics", "tags", "watchdogs"}
 }
 
 // vmView is a VM as clients see it: its definition with passwords masked, what an engine adds to every VM, and what the VM
