@@ -119,6 +119,24 @@ func ovirtArrived(t *testing.T, m machine.Machine, b judge.BootResult) {
 	}
 }
 
+// TestOVirtRevision runs first boot again, and then boots without the drive: the id is not that of the firmware, so
+// cloud-init searches, but the two sources of the list only, and it begins no instance with no data.
+func TestOVirtRevision(t *testing.T) {
+	for _, r := range judge.Releases(t) {
+		m := ovirtMachine("mac")
+		m.Identity.Revision = 2
+		req := request(t, m, "configdrive", "iso", datasource.Options{})
+		req.DataSources, req.Reboot = []string{"Ec2", "OpenStack", "ConfigDrive", "None"}, true
+		b := r.Boot(t, req)
+		if b.InstanceID != ovirtUUID+"-r2" || b.Rebooted == nil {
+			t.Fatalf("%s: %q %+v", r.Name, b.InstanceID, b.Rebooted)
+		}
+		if got := b.Rebooted; got.DataSource != "" || !slices.Equal(got.Asked, []string{"DataSourceNoCloud", "DataSourceConfigDrive"}) {
+			t.Errorf("%s: %+v", r.Name, got)
+		}
+	}
+}
+
 // TestOVirtRebootWithoutDrive asks systemd's generator of a guest that has been set up and boots without the drive: it
 // must not wait for sources on a network, whatever the image's own configuration is.
 func TestOVirtRebootWithoutDrive(t *testing.T) {
