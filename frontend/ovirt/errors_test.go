@@ -75,7 +75,7 @@ func TestErrors(t *testing.T) {
 		"MAC":                        {"<vm><nics><nic><name>a</name><mac><address>00:11</address></mac></nic></nics></vm>", "f:1:44: error[VS2503]"},
 		"an empty vm":                {"<vm/>", "f:1:1: error[VS2500]: vm: there is nothing in it"},
 		"no vm in vms":               {"<vms><template/></vms>", "f:1:1: error[VS2500]"},
-		"another document":           {"<domain><name>a</name></domain>", ""},
+		"another document":           {"<pool><name>a</name></pool>", "f:1:1: error[VS2500]: this is no vm"},
 		"a list":                     {"[1]", "f:1:1: error[VS1210]"},
 	} {
 		_, l := read("f", tt.text)

@@ -1,6 +1,7 @@
 package ovirt
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/vmseed/vmseed/diag"
@@ -45,6 +46,9 @@ func rootsOf(doc tree.Value) ([]root, diag.List) {
 	switch {
 	case has(flags) || doc.Get("vm").Exists():
 		return one(root{action: doc}, doc, &l), l
+	case !has(slices.Collect(maps.Keys(vmMembersOf()))) && !has(initMembers):
+		doc.Errorf(&l, CodeNotVM, "", "this is no vm, template, action or initialization of oVirt's")
+		return nil, l
 	case has(initMembers) && !has([]string{"name", "initialization", "id", "os", "memory", "cpu", "nics", "template", "cluster"}):
 		return one(root{init: doc}, doc, &l), l
 	}
