@@ -26,6 +26,8 @@ const (
 	CodeNotRead
 	// CodeOtherPlatform is for an Ignition config that travels where the image does not look.
 	CodeOtherPlatform
+	// CodeRenamed is for a machine whose name the form does not take.
+	CodeRenamed
 )
 
 // Codes explains the diagnostics of this package.
@@ -57,5 +59,8 @@ func Codes() []diag.Explanation {
 			Text: "The machine has a volume for cloud-init and an Ignition config of its own, as a KubeVirt VM with a cloud-init volume and the annotation " +
 				"has. The config then travels in the firmware, which images of the platforms `openstack`, `kubevirt` and `proxmoxve` do not read. For such " +
 				"an image use the data source `ignition`, which puts the config on the volume, or give the config as the user-data of the volume."},
+		{Code: CodeRenamed, Title: "machine gets another name",
+			Text: "The form names machines as Kubernetes does, in small letters, digits, dashes and dots, and the name of this one has others, as names in oVirt " +
+				"may. What vmseed makes of a name (UUID, instance id, MACs) is stated in the converted definition, so that its guest stays the same."},
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vmseed/vmseed/datasource"
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/kubeobject"
 	"github.com/vmseed/vmseed/frontend"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
@@ -62,6 +63,9 @@ func (e *Engine) Convert(m machine.Machine, form string, o RenderOptions) ([]byt
 			l.Warnf(CodeNotWritten, m.Places.Find("dataSource"), "change the definition",
 				"a definition that stays of the form %s keeps what it says: another data source, platform or revision is not written", form)
 		}
+		if e.SeveralIn(form) {
+			m = renamed(m, form, &l)
+		}
 		text, problems := writers[i].Write(m)
 		return text, append(l, problems...)
 	}
@@ -76,6 +80,36 @@ func (e *Engine) Convert(m machine.Machine, form string, o RenderOptions) ([]byt
 	}
 	l.Errorf(CodeUnknownPlugin, m.Places.Find(""), "choose another form", "%v form %q; there are: %s", ErrUnknown, form, strings.Join(e.Forms(), ", "))
 	return nil, l
+}
+
+// renamed gives a machine a name for a form that names machines as Kubernetes does. What is made of the name is stated
+// beside it, so that the guest stays the same.
+func renamed(m machine.Machine, form string, l *diag.List) machine.Machine {
+	if kubeobject.ValidName(m.Name) {
+		return m
+	}
+	placed, _ := machine.Place(m, machine.Facts{})
+	m.Identity.UUID, m.Identity.InstanceID = placed.Identity.UUID, placed.Identity.InstanceID
+	m.Network.NICs = slices.Clone(m.Network.NICs)
+	for i := range m.Network.NICs {
+		m.Network.NICs[i].MAC = placed.Network.NICs[i].MAC
+	}
+	name := strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '.' {
+			return c
+		}
+		return '-'
+	}, strings.ToLower(m.Name))
+	name = strings.Trim(name[:min(len(name), 63)], "-.")
+	if !kubeobject.ValidName(name) { // such as of dots between dashes
+		name = strings.Trim(strings.NewReplacer(".", "-").Replace(name), "-")
+	}
+	if name == "" {
+		name = "vm-" + m.Identity.UUID[:8]
+	}
+	l.Warnf(CodeRenamed, m.Places.Find("name"), "", "the form %s does not take the name %q, so the machine is called %s", form, m.Name, name)
+	m.Name = name
+	return m
 }
 
 // notGuest warns of what a machine states and a form that describes guests does not carry. Hardware, which such a form

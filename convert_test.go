@@ -68,7 +68,7 @@ func examples(t *testing.T, e *vmseed.Engine) map[string]example {
 	load("kubevirt secret", read("", kubevirt+"testvm-secret.yaml"), read("", kubevirt+"my-vm-userdata.yaml"))
 	load("kubevirt extended", read("", kubevirt+"extended-vm.yaml"), read("", kubevirt+"extended-objects.yaml"))
 	const ovirt = "examples/ovirt/"
-	for _, name := range []string{"cloud-init.xml", "start-ignition.xml", "vm.xml", "vm.json", "windows.xml", "web.ovf"} {
+	for _, name := range []string{"vm.xml", "vm.json", "web.ovf"} {
 		load("ovirt "+name, read("", ovirt+name))
 	}
 	for _, pattern := range []string{"examples/native/*.yaml"} {
