@@ -174,18 +174,22 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // URL is how a client on this host reaches the server.
 func (s *Server) URL() string {
-	scheme := "https://"
 	if s.config.Plain {
-		scheme = "http://"
+		return "http://" + reachable(s.Addr())
 	}
-	host, port, err := net.SplitHostPort(s.Addr().String())
+	return "https://" + reachable(s.Addr())
+}
+
+// reachable is the host and port by which a listener is reached from its own host.
+func reachable(addr net.Addr) string {
+	host, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
-		return scheme + s.Addr().String()
+		return addr.String()
 	}
 	if a, err := netip.ParseAddr(host); err == nil && a.IsUnspecified() {
 		host = "localhost"
 	}
-	return scheme + net.JoinHostPort(host, port)
+	return net.JoinHostPort(host, port)
 }
 
 // loopback returns an error for an address that others than this host can reach.
