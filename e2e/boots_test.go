@@ -39,7 +39,7 @@ type check struct {
 	command, want string
 }
 
-// TestBoots boots ten times in all, and three guests that end in the initramfs; two guests run at once.
+// TestBoots boots eleven times in all, and three guests that end in the initramfs; two guests run at once.
 func TestBoots(t *testing.T) {
 	for program, debianPackage := range map[string]string{"qemu-system-x86_64": "qemu-system-x86", "ssh-keygen": "openssh-client",
 		"sfdisk": "fdisk", "mke2fs": "e2fsprogs", "debugfs": "e2fsprogs", "qemu-img": "qemu-utils", "isoinfo": "genisoimage", "cloud-localds": "cloud-image-utils"} {
@@ -49,7 +49,7 @@ func TestBoots(t *testing.T) {
 	f := makeFixtures(t)
 	slots := make(chan struct{}, 2)
 	for _, s := range []scenario{seedPod(t, f), extendedConfigDrive(t, f), extendedNoCloud(t, f), localds(t, f, program),
-		kubevirtSeed(t, f), kubevirtExtended(t, f),
+		kubevirtSeed(t, f), kubevirtExtended(t, f), ovirtSeed(t, f),
 		ignitionSeed(t, f), ignitionMachine(t, f), ignitionRefused(t, f), ignitionDies(t, f), ignitionEnds(t, f)} {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()

@@ -230,6 +230,7 @@ func localds(t *testing.T, f fixtures, program string) scenario {
 				{"host name", "hostname", "classic"},
 				{"instance id", "cat /var/lib/cloud/data/instance-id", "localds-1"},
 				{"data source", "cloud-id", "nocloud"},
+				{"no second seed", "lsblk -n -o LABEL | grep -c -i -x -e cidata -e config-2", "1"},
 				file("/etc/good-part", "600", "root:root", "took effect"),
 				{"the bad part", "ls /etc/bad-part 2>/dev/null || echo was dropped", "was dropped"},
 				{"user-data arrives as it is", "sha256sum </var/lib/cloud/instance/user-data.txt | cut -d' ' -f1", sha256sum(t, userData)},
