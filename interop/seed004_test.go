@@ -200,14 +200,14 @@ func (s *service) shutDown(t *testing.T, vmService *ovirtsdk.VmService) {
 func (s *service) crash(t *testing.T, when string) {
 	t.Helper()
 	t.Run("crash while the VM is "+when, func(t *testing.T) {
-		guests := processes("guest=")
+		guests := processes(filepath.Join(s.dir, "vms"))
 		vms := s.known(t)
 		s.kill(t)
 		s.start(t)
 		if after := s.known(t); after != vms {
 			t.Errorf("after the crash there is\n%s\nbefore\n%s", after, vms)
 		}
-		if after := processes("guest="); fmt.Sprint(after) != fmt.Sprint(guests) {
+		if after := processes(filepath.Join(s.dir, "vms")); fmt.Sprint(after) != fmt.Sprint(guests) {
 			t.Errorf("after the crash there runs\n%v\nbefore\n%v", after, guests)
 		}
 	})

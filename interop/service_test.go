@@ -85,7 +85,7 @@ func serve(t testing.TB, images string, args ...string) *service {
 		"--storage-domain", "iscsi_new=" + s.domain, "--accel", "tcg"}, args...)
 	s.start(t)
 	s.user = "admin@internal"
-	said := regexp.MustCompile(`(?m)admin@internal.*password[^\n]*?[:=] *"?([^\s"]+)`).FindStringSubmatch(s.said.String())
+	said := regexp.MustCompile(`(?m)^password: (\S+)$`).FindStringSubmatch(s.said.String())
 	if said == nil {
 		t.Fatalf("vmseed serve does not print the first password:\n%s", s.said)
 	}
@@ -164,9 +164,10 @@ func (s *service) end(t testing.TB) {
 		connection := s.connect(t)
 		vmsService := connection.SystemService().VmsService()
 		for _, vm := range vmsService.List().MustSend().MustVms().Slice() {
+			vmService := vmsService.VmService(vm.MustId())
 			if vm.MustStatus() != ovirtsdk.VMSTATUS_DOWN {
-				vmsService.VmService(vm.MustId()).Stop().MustSend()
-				awaitStatus(t, vmsService.VmService(vm.MustId()), ovirtsdk.VMSTATUS_DOWN)
+				vmService.Stop().MustSend()
+				awaitStatus(t, vmService, ovirtsdk.VMSTATUS_DOWN)
 			}
 		}
 	}()
