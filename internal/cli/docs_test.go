@@ -148,11 +148,16 @@ func TestCommandPage(t *testing.T) {
 	fmt.Fprintf(&b, "\n## Flags of every command\n%s", flagRows(root.PersistentFlags(), nil))
 	fmt.Fprintf(&b, "\n## Flags for definitions\n\nEvery command that takes FILE takes these as well.\n%s", flagRows(shared, nil))
 	var commands []*cobra.Command
-	for _, c := range root.Commands() {
-		if !c.Hidden && c.Name() != "help" && c.Name() != "completion" {
-			commands = append(append(commands, c), c.Commands()...)
+	var below func(*cobra.Command)
+	below = func(parent *cobra.Command) {
+		for _, c := range parent.Commands() {
+			if !c.Hidden && c.Name() != "help" && c.Name() != "completion" {
+				commands = append(commands, c)
+				below(c)
+			}
 		}
 	}
+	below(root)
 	for _, c := range commands {
 		path := c.Parent().CommandPath() + " "
 		fmt.Fprintf(&b, "\n## %s%s\n\n    %s%s\n\n%s.\n", strings.TrimPrefix(path, "vmseed "), c.Name(), path, c.Use, c.Short)

@@ -47,6 +47,7 @@ func (a *app) runThere(ctx context.Context, f *runFlags, args []string, failOn r
 			return t.trouble(err)
 		}
 	}
+	p.phase("boot", name)
 	result, err := t.client.Create(ctx, client.CreateRequest{Documents: r.Documents, Settings: r.Settings, Start: true})
 	if client.IsConflict(err) {
 		return usagef("%w; start it with vmseed start, or replace it with --replace", err)
