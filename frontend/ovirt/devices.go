@@ -67,14 +67,10 @@ func (r *reader) nic(v tree.Value) {
 	if b := r.flag(v.Get("linked")); b != nil && !*b {
 		n.LinkDown = true
 		r.at(v.Get("linked").Range(), "%s.linkDown", at)
-	} else if b != nil {
-		r.note(v.Get("linked"), CodeNotActedUpon, "the cable is plugged in, as it is by default")
 	}
 	if b := r.flag(v.Get("plugged")); b != nil && !*b {
 		r.note(v.Get("plugged"), CodeNotActedUpon, "the NIC is not plugged in, so the machine goes without it")
 		return
-	} else if b != nil {
-		r.note(v.Get("plugged"), CodeNotActedUpon, "the NIC is there, as it is by default")
 	}
 	r.m.Network.NICs = append(r.m.Network.NICs, n)
 	r.at(v.Range(), "%s", at)

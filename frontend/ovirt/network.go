@@ -68,12 +68,9 @@ func (r *reader) network(v tree.Value, old legacy) {
 }
 
 func (r *reader) protocol(v tree.Value) {
-	switch r.word(v, "eni", "openstack_metadata") {
-	case "eni":
+	if r.word(v, "eni", "openstack_metadata") == "eni" {
 		r.m.Network.Format = "eni"
 		r.at(v.Range(), "network.format")
-	case "openstack_metadata":
-		r.note(v, CodeNotActedUpon, "openstack_metadata is the default")
 	}
 }
 
@@ -90,6 +87,11 @@ func (r *reader) dns(v tree.Value, old legacy) {
 		return older
 	}
 	d := &r.m.Network.DNS
+	for _, x := range slices.Concat(old.servers, []tree.Value{v.Get("dns_search"), v.Get("dns_servers")}) {
+		if x.Exists() {
+			r.at(x.Range(), "network.dns")
+		}
+	}
 	for _, x := range words(v.Get("dns_servers"), old.servers) {
 		for _, word := range strings.Fields(r.verbatim(x)) {
 			addr, err := netip.ParseAddr(word)

@@ -168,8 +168,6 @@ func (r *reader) serialNumber(v tree.Value) {
 		r.at(policy.Range(), "identity.serial")
 	case "host":
 		r.warn(policy, CodeNotActedUpon, "", "the serial number of the host is not given to the guest")
-	case "none":
-		r.note(policy, CodeNotActedUpon, "the machine gets no serial number")
 	}
 	if value != "" && r.m.Identity.Serial != value {
 		r.warn(v.Get("value"), CodeNotActedUpon, "set the policy to custom", "the serial number counts with the policy custom only")
@@ -229,8 +227,6 @@ func (r *reader) cpu(v tree.Value) {
 			h.CPUModel = "host-model"
 		case "host_passthrough":
 			h.CPUModel = "host-passthrough"
-		case "custom":
-			r.note(mode, CodeNotActedUpon, "the model is that of custom_cpu_model, else the hypervisor's own")
 		}
 		r.at(mode.Range(), "hardware.cpuModel")
 	}
@@ -276,8 +272,6 @@ func (r *reader) firmware() {
 			h.MachineType, h.Firmware = "q35", "uefi"
 		case "q35_secure_boot":
 			h.MachineType, h.Firmware, h.SecureBoot = "q35", "uefi", true
-		case "cluster_default":
-			r.note(t, CodeNotActedUpon, "there is no cluster, so the hypervisor's default applies")
 		}
 		for _, field := range []string{"machineType", "firmware", "secureBoot"} {
 			r.at(t.Range(), "hardware.%s", field)
