@@ -69,7 +69,7 @@ func (a *API) systemEndpoints() []endpoint {
 	}
 	return []endpoint{
 		{path: "", get: a.entryPoint},
-		{path: "users", get: searched("users", "users", a.users), none: "POST"},
+		{path: "users", get: a.listUsers, none: "POST"},
 		{path: "users/{user}", get: a.user, none: "DELETE"},
 		{path: "users/{user}/permissions", get: empty("permissions"), none: "POST"},
 		{path: "users/{user}/tags", get: empty("tags"), none: "POST"},

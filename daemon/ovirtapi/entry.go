@@ -92,6 +92,22 @@ func (a *API) users(q *request) []element.Element {
 		link("permissions", "users", id, "permissions"), link("tags", "users", id, "tags"))}
 }
 
+func userSearch() searchable[element.Element] {
+	s := named("users", "user_name", "principal", "last_name", "email", "department", "namespace")
+	s.fields["login"] = s.fields["principal"]
+	s.fields["directory"] = value(func(e element.Element) string { return e.Get("domain/name").Text })
+	s.fields["usrname"] = func(e element.Element) []string {
+		return []string{e.Child("principal").Text, e.Child("user_name").Text}
+	}
+	return s
+}
+
+// listUsers answers with the users that a request searches.
+func (a *API) listUsers(q *request) (reply, error) {
+	return collection[element.Element]{name: "users", search: userSearch(), list: func(q *request) ([]element.Element, error) { return a.users(q), nil },
+		view: func(_ *request, e element.Element) element.Element { return e }}.get(q)
+}
+
 // user answers with the user of an id, or with the one who asks for "current".
 func (a *API) user(q *request) (reply, error) {
 	if strings.EqualFold(q.id(0), "current") {

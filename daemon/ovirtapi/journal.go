@@ -167,9 +167,15 @@ func (a *API) eventSearch() searchable[daemon.Event] {
 		"id":             value(func(e daemon.Event) string { return strconv.FormatUint(e.ID, 10) }),
 	}
 	fields["vm.name"], fields["vms.name"], fields["template.name"], fields["templates.name"] = fields["event_vm"], fields["event_vm"], fields["event_template"], fields["event_template"]
+	fields["vm.id"] = func(e daemon.Event) []string {
+		if strings.HasPrefix(string(e.Kind), "machine.") {
+			return []string{e.Object}
+		}
+		return nil
+	}
 	fields["user.name"], fields["users.name"] = fields["usrname"], fields["usrname"]
 	return searchable[daemon.Event]{noun: "events", fields: fields, text: []string{"message"},
-		absent: []string{"event_datacenter", "event_vmpool", "event_quota", "event_volume", "custom_id", "hosts.name", "clusters.name", "data_center", "cluster"}}
+		absent: []string{"event_datacenter", "event_vmpool", "event_quota", "event_volume", "custom_id", "data_center", "cluster"}}
 }
 
 func (a *API) getEvent(q *request) (reply, error) {

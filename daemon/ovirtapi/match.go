@@ -84,7 +84,7 @@ func page[T any](objects []T, number, max int) []T {
 // check refuses names of fields that oVirt does not know either, so that a misspelt one is not a search that finds nothing.
 func (s searchable[T]) check(q query) error {
 	known := func(name string) bool {
-		return s.fields[name] != nil || slices.Contains(s.absent, name)
+		return s.fields[name] != nil || slices.Contains(s.absent, name) || isRelated(name)
 	}
 	for _, group := range q.groups {
 		for _, c := range group {
@@ -97,6 +97,18 @@ func (s searchable[T]) check(q query) error {
 		return fmt.Errorf("search: %s have no field %q to sort by", s.noun, q.sortBy)
 	}
 	return nil
+}
+
+// isRelated says whether a name is a field of a kind of object that oVirt relates to others. Where there is no such relation
+// here, it has no value.
+func isRelated(name string) bool {
+	kind, member, dotted := strings.Cut(name, ".")
+	switch strings.TrimSuffix(kind, "s") {
+	case "vm", "template", "host", "cluster", "datacenter", "storage", "disk", "network", "user", "event", "tag", "vnicprofile", "pool", "quota", "provider",
+		"affinity_group", "affinity_label", "instancetype", "volume":
+		return dotted && member != ""
+	}
+	return false
 }
 
 func (s searchable[T]) compile(q query, caseSensitive bool) func(T) bool {

@@ -21,8 +21,9 @@ func named(noun string, members ...string) searchable[element.Element] {
 		fields[m] = value(func(e element.Element) string { return e.Child(m).Text })
 	}
 	fields["datacenter"] = func(element.Element) []string { return []string{placeName} }
-	fields["datacenter.name"] = fields["datacenter"]
-	fields["cluster"], fields["cluster.name"] = fields["datacenter"], fields["datacenter"]
+	for _, related := range []string{"datacenter.name", "datacenters.name", "cluster", "cluster.name", "clusters.name"} {
+		fields[related] = fields["datacenter"]
+	}
 	return searchable[element.Element]{noun: noun, fields: fields, text: []string{"name", "description", "comment"},
 		absent: []string{"tag", "sortby", "compatibility_version", "vlanid", "stp", "mtu", "vmnetwork", "label", "provider_name", "network", "quota"}}
 }

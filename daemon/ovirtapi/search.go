@@ -59,9 +59,9 @@ func (e *searchError) Error() string {
 }
 
 // parseSearch reads oVirt's search language: criteria of the form field, operator, value, joined by "and" and "or" ("and"
-// binds tighter) and grouped by parentheses, free text, then "sortby FIELD [asc|desc]" and "page N". Values with blanks may stand in double quotes;
-// without quotes a value ends at the next keyword. "*" in a value stands for any text. Keywords and field names are
-// read in any case. A leading kind ("Vms:") is accepted, as people copy searches out of the web interface.
+// binds tighter) and grouped by parentheses, free text, then "sortby FIELD [asc|desc]" and "page N". Values with blanks may
+// stand in double quotes; without quotes a value ends at the next keyword. "*" in a value stands for any text. Keywords and
+// field names are read in any case. A leading kind ("Vms:") is accepted, as people copy searches out of the web interface.
 func parseSearch(text string) (query, error) {
 	if len(text) > maxSearchBytes {
 		return query{}, &searchError{0, fmt.Sprintf("the text is longer than %d bytes", maxSearchBytes)}
@@ -121,12 +121,12 @@ func (p *searchParser) groups(q *query) ([][]condition, error) {
 			}
 			break
 		}
+		if word := p.peekWord(); p.depth > 0 && (isKeyword(word, "sortby") || isKeyword(word, "page") && p.isPage()) {
+			return nil, &searchError{start, `"sortby" and "page" do not stand in parentheses`}
+		}
 		if tail, err := p.tail(q); err != nil {
 			return nil, err
 		} else if tail {
-			if p.depth > 0 {
-				return nil, &searchError{start, `"sortby" and "page" do not stand in parentheses`}
-			}
 			if joined {
 				return nil, &searchError{start, `a criterion is missing before "sortby" or "page"`}
 			}

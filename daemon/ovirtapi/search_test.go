@@ -163,7 +163,7 @@ func TestSearchErrors(t *testing.T) {
 		"(name=a and)":           "column 12: a criterion is missing at the end",
 		"name=a and ()":          "column 12: there is nothing in the parentheses",
 		"(name=a) (name=b)":      `column 10: "and" or "or" is missing`,
-		"(name=a sortby name)":   `column 20: nothing but "sortby" and "page" may stand here`,
+		"(name=a sortby name)":   `column 9: "sortby" and "page" do not stand in parentheses`,
 		"(name=a sortby name":    `column 9: "sortby" and "page" do not stand in parentheses`,
 		strings.Repeat("(", 20):  "column 17: more than 16 parentheses",
 		strings.Repeat("(name=a or name=b or name=c or name=d) and ", 4) + "name=e": "more than 128 alternatives",

@@ -95,6 +95,7 @@ func (a *API) domainSearch() searchable[domain] {
 		"type":            text(func(d domain) string { return d.kind }),
 		"datacenter":      text(func(domain) string { return placeName }),
 		"datacenter.name": text(func(domain) string { return placeName }),
+		"cluster.name":    text(func(domain) string { return placeName }),
 	}, absent: []string{"comment", "external_status", "size", "used", "committed", "wipe_after_delete", "low_space_threshold", "critical_space_threshold"}}
 }
 

@@ -106,8 +106,9 @@ func (a *API) templateSearch() searchable[daemon.Template] {
 		},
 	}
 	fields["template.name"], fields["storage"] = fields["name"], fields["storage.name"]
+	fields["clusters.name"], fields["datacenters.name"] = fields["cluster"], fields["datacenter"]
 	return searchable[daemon.Template]{noun: "templates", fields: fields, text: []string{"name", "description", "comment"},
-		absent: []string{"childcount", "quota", "domain", "tag", "user", "hosts.name", "events.severity", "network", "networks.name"}}
+		absent: []string{"childcount", "quota", "domain", "tag", "user", "network"}}
 }
 
 // updateTemplate changes what a request says about a template.

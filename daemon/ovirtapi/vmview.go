@@ -145,13 +145,11 @@ func (a *API) vmSearch() searchable[vm] {
 		"delete_protected": text(func(v vm) string { return cmp.Or(v.doc.Child("delete_protected").Text, "false") }),
 	}
 	for _, related := range []string{"cluster", "datacenter", "host", "network", "template", "storage"} {
-		fields[related+".name"] = fields[related]
+		fields[related+".name"], fields[related+"s.name"] = fields[related], fields[related]
 	}
-	fields["templates.name"], fields["hosts.name"], fields["hosts.id"] = fields["template"], fields["host"], always(hostID())
 	return searchable[vm]{noun: "VMs", fields: fields, text: []string{"name", "description", "comment"},
-		absent: []string{"tag", "tags", "tag.name", "uptime", "domain", "apps", "application", "cpu_usage", "mem_usage", "network_usage", "loggedinuser", "custom_emulated_machine",
-			"custom_cpu_type", "has_illegal_images", "next_run_config_exists", "quota", "pool", "user", "users.name", "affinity_group.name",
-			"affinity_label.name", "cpu_profile", "compatibility_level", "namespace", "migration_progress_percent"}}
+		absent: []string{"tag", "tags", "uptime", "domain", "apps", "application", "cpu_usage", "mem_usage", "network_usage", "loggedinuser", "custom_emulated_machine",
+			"custom_cpu_type", "has_illegal_images", "next_run_config_exists", "quota", "pool", "user", "cpu_profile", "compatibility_level", "namespace", "migration_progress_percent"}}
 }
 
 // addresses are the IP addresses that the guest reported at its first boot.
