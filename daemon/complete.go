@@ -137,8 +137,10 @@ func (d *Daemon) content(m machine.Machine) (string, diag.List) {
 	sum := hasher{hmac.New(sha256.New, own.Sum(nil))}
 	sum.add(s.DataSource)
 	for _, v := range s.Volumes {
-		sum.add("volume", v.Label, v.Path)
-		sum.files(v.Files)
+		if v.Path == "" { // an image in a drive is no part of it
+			sum.add("volume", v.Label)
+			sum.files(v.Files)
+		}
 	}
 	for _, t := range s.Trees {
 		sum.add("tree", t.Name)

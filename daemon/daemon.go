@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,9 @@ import (
 
 // DefaultBootTimeout is how long a guest with a seed may boot in silence before it is taken to be up.
 const DefaultBootTimeout = 15 * time.Minute
+
+// DefaultEvents is how many events are kept.
+const DefaultEvents = 10_000
 
 // Names in the state directory.
 const (
@@ -54,6 +58,8 @@ type Options struct {
 	BootTimeout time.Duration
 	// SeedlessTimeout is the same for a guest without a seed, which has nothing to say; 0 means a minute, as oVirt has it.
 	SeedlessTimeout time.Duration
+	// Events is how many events are kept; 0 means DefaultEvents.
+	Events int
 	// Log gets what an administrator wants to know; nil means nowhere.
 	Log *slog.Logger
 }
@@ -115,12 +121,12 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 	o.Dir = dir
 	d := &Daemon{options: o, log: o.Log, vms: map[string]*vm{}, names: map[string]string{}, templates: map[string]Template{},
 		disks: map[string]diskRecord{}, jobs: map[string]Job{}}
-	d.feed.changed = make(chan struct{})
+	d.feed.changed, d.feed.limit = make(chan struct{}), cmp.Or(o.Events, DefaultEvents)
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
-	d.options.BootTimeout = orElse(o.BootTimeout, DefaultBootTimeout)
-	d.options.SeedlessTimeout = orElse(o.SeedlessTimeout, time.Minute)
+	d.options.BootTimeout = cmp.Or(o.BootTimeout, DefaultBootTimeout)
+	d.options.SeedlessTimeout = cmp.Or(o.SeedlessTimeout, time.Minute)
 	d.options.Hypervisor.Detach = true
 	if err := os.MkdirAll(dir, atomicfile.DirMode); err != nil {
 		return nil, err
@@ -131,7 +137,7 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 	if d.key, err = readKey(dir); err != nil {
 		return nil, err
 	}
-	if d.store, err = store.Open(dir, d.key, store.Options{Events: keptEvents}); err != nil {
+	if d.store, err = store.Open(dir, d.key, store.Options{Events: d.feed.limit}); err != nil {
 		return nil, err
 	}
 	d.launcher = &boot.Launcher{Engine: o.Engine, Root: filepath.Join(dir, vmDir), Images: o.Images}
@@ -143,13 +149,6 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
-}
-
-func orElse(d, otherwise time.Duration) time.Duration {
-	if d == 0 {
-		return otherwise
-	}
-	return d
 }
 
 // readKey reads the key file, and makes it where there is no store yet.

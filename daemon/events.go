@@ -121,10 +121,10 @@ const watchChunk = 256
 
 // Events returns the kept events after the one numbered since, oldest first.
 func (d *Daemon) Events(since uint64) []Event {
-	fresh, _, err := d.feed.after(since, keptEvents)
+	fresh, _, err := d.feed.after(since, d.feed.limit)
 	var lost *LostError
 	if errors.As(err, &lost) {
-		fresh, _, _ = d.feed.after(lost.Resume, keptEvents)
+		fresh, _, _ = d.feed.after(lost.Resume, d.feed.limit)
 	}
 	return fresh
 }
@@ -136,11 +136,10 @@ func (d *Daemon) LastEvent() uint64 {
 	return d.feed.last
 }
 
-// keptEvents is how many events are kept.
-const keptEvents = 10_000
-
 // feed are the kept events, in memory.
 type feed struct {
+	// limit is how many are kept.
+	limit int
 	mutex sync.Mutex
 	// events have numbers without gaps, and end with last.
 	events []Event
@@ -158,8 +157,8 @@ func (f *feed) add(events ...Event) {
 	defer f.mutex.Unlock()
 	f.events = append(f.events, events...)
 	f.last = events[len(events)-1].ID
-	if len(f.events) > 2*keptEvents {
-		f.events = slices.Clone(f.events[len(f.events)-keptEvents:]) // readers have slices of the old ones
+	if len(f.events) > 2*f.limit {
+		f.events = slices.Clone(f.events[len(f.events)-f.limit:]) // readers have slices of the old ones
 	}
 	close(f.changed)
 	f.changed = make(chan struct{})
@@ -169,7 +168,7 @@ func (f *feed) add(events ...Event) {
 func (f *feed) after(since uint64, limit int) ([]Event, <-chan struct{}, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	kept := f.events[max(0, len(f.events)-keptEvents):]
+	kept := f.events[max(0, len(f.events)-f.limit):]
 	if len(kept) == 0 || since >= f.last {
 		return nil, f.changed, nil
 	}

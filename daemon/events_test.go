@@ -72,7 +72,9 @@ func TestWatch(t *testing.T) {
 
 // A watcher that does nothing holds up nobody, and is told what it missed.
 func TestSlowWatcher(t *testing.T) {
-	d := daemontest.New(t)
+	o := daemontest.Options(t.TempDir())
+	o.Events = 100
+	d := daemontest.Open(t, o)
 	add(t, d, daemon.Machine{Documents: plain("m", "")})
 	m, _ := d.FindByName("", "m")
 	stuck, lost, told := make(chan struct{}), make(chan error, 1), make(chan struct{})
@@ -88,11 +90,11 @@ func TestSlowWatcher(t *testing.T) {
 		})
 	}()
 	<-told
-	const many = 10_400
+	const many = 500
 	var all sync.WaitGroup
-	for range 100 {
+	for range 10 {
 		all.Go(func() {
-			for range many / 100 {
+			for range many / 10 {
 				if _, err := d.Update(t.Context(), m.ID, func(*daemon.Machine) error { return nil }); err != nil {
 					t.Error(err)
 					return
@@ -103,10 +105,10 @@ func TestSlowWatcher(t *testing.T) {
 	all.Wait()
 	close(stuck)
 	var l *daemon.LostError
-	if err := <-lost; !errors.As(err, &l) || l.Resume != many+1-10_000 {
+	if err := <-lost; !errors.As(err, &l) || l.Resume != many+1-100 {
 		t.Errorf("the slow watcher got %v", err)
 	}
-	if kept := d.Events(0); len(kept) != 10_000 || kept[0].ID != l.Resume+1 {
+	if kept := d.Events(0); len(kept) != 100 || kept[0].ID != l.Resume+1 {
 		t.Errorf("%d events are kept", len(kept))
 	}
 }

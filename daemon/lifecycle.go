@@ -114,7 +114,7 @@ func (d *Daemon) launch(ctx context.Context, v *vm, o StartOptions) error {
 	if l.HasErrors() {
 		return l
 	}
-	next := run{Seeded: !o.NoSeed, Volatile: o.Volatile, Content: old.run.Content}
+	next := run{Seeded: !o.NoSeed && m.DataSource != machine.NoDataSource, Volatile: o.Volatile, Content: old.run.Content}
 	generation := old.Generation
 	if next.Seeded {
 		content, problems := d.content(m)
@@ -138,9 +138,15 @@ func (d *Daemon) launch(ctx context.Context, v *vm, o StartOptions) error {
 		return err
 	}
 	options.VM.Booted = old.Initialized && generation == old.Generation
-	client, l, err := d.boot(ctx, m, options)
+	client, problems, err := d.boot(ctx, m, options)
+	l = append(l, problems...)
 	if err != nil || l.HasErrors() {
-		if err == nil {
+		switch {
+		case d.ctx.Err() != nil:
+			err = ErrClosed
+		case ctx.Err() != nil:
+			err = conflictf("VM %s was stopped while it was being started", old.Name)
+		case err == nil:
 			err = l
 		}
 		undone := d.publish(context.WithoutCancel(ctx), v, func(s *state) error {
@@ -286,7 +292,7 @@ func (d *Daemon) Stop(ctx context.Context, id string) error {
 		return nil
 	}
 	err = d.publish(ctx, v, func(s *state) error {
-		s.Status, s.run.Again = PoweringDown, false
+		s.Status, s.run.Again, s.run.Grace = PoweringDown, false, 0
 		return nil
 	}, func(s *state) []Event { return []Event{s.status("VM " + s.Name + " is stopped")} })
 	if err != nil {
@@ -372,26 +378,31 @@ func (d *Daemon) ask(ctx context.Context, id string, grace time.Duration, status
 		return err
 	}
 	defer release()
+	if grace <= 0 {
+		grace = asLongAsItRuns
+	}
 	err = d.publish(ctx, v, func(s *state) error {
 		if !s.Status.Running() {
 			return conflictf("VM %s is not running (%s)", s.Name, s.Status)
 		}
-		s.Status, s.run.Again = status, status == Rebooting
+		s.Status, s.run.Again, s.run.Grace = status, status == Rebooting, grace
 		return nil
 	}, func(s *state) []Event { return []Event{s.status(fmt.Sprintf(text, s.Name))} })
 	if err != nil {
 		return err
 	}
-	if grace <= 0 {
-		grace = asLongAsItRuns
-	}
+	d.press(client, id, grace)
+	return nil
+}
+
+// press asks a guest to shut down.
+func (d *Daemon) press(client *supervisor.Client, id string, grace time.Duration) {
 	// The supervisor takes the wish at once, and returns when the VM has ended, which the VM's watcher waits for as well.
 	d.background(func() {
 		if err := client.Stop(d.ctx, grace); err != nil && d.ctx.Err() == nil && !errors.Is(err, supervisor.ErrNotRunning) {
 			d.log.Warn("the guest cannot be asked to shut down", "object", id, "error", err)
 		}
 	})
-	return nil
 }
 
 // Reset restarts the guest at once, as a reset button does.

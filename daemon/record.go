@@ -74,6 +74,8 @@ type run struct {
 	// Volatile and Again are for Reboot: whether the run-once ends with it, and that the VM shall be started again.
 	Volatile bool `json:"volatile,omitempty"`
 	Again    bool `json:"again,omitempty"`
+	// Grace is how long a guest may take that was asked to shut down; 0 means that it is not asked.
+	Grace time.Duration `json:"grace,omitempty"`
 	// Removing means that Remove has begun; KeepDisks is its option.
 	Removing  bool `json:"removing,omitempty"`
 	KeepDisks bool `json:"keepDisks,omitempty"`

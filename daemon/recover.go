@@ -183,6 +183,9 @@ func (d *Daemon) found(v *vm, client *supervisor.Client, now supervisor.State) {
 		return nil
 	}, func(s *state) []Event { return []Event{s.status("VM " + s.Name + " was found running")} })
 	d.watch(v, client)
+	if s := d.now(v); s.Status == PoweringDown || s.Status == Rebooting {
+		d.press(client, s.ID, s.run.Grace) // the last daemon may not have come to it
+	}
 }
 
 // removeDir ends a VM and removes its directory.

@@ -24,6 +24,9 @@ type RenderOptions struct {
 	DataSource string
 	// Generation is the revision of the instance id.
 	Generation int
+	// Machine is the id of a VM for which the documents are rendered: with its names, its id and its template, and with a
+	// revision that Generation is added to.
+	Machine string
 }
 
 // Render returns what the guests of all machines in the documents would read. Nothing is stored. The renderings hold the
@@ -35,7 +38,12 @@ func (d *Daemon) Render(ctx context.Context, documents []Document, o RenderOptio
 	}
 	out := make([]Rendering, 0, len(machines))
 	for _, m := range machines {
-		placed, problems := d.place(m, owned{namespace: m.Namespace, name: m.Name, template: o.Template, generation: o.Generation})
+		own := owned{namespace: m.Namespace, name: m.Name, template: o.Template}
+		if _, s, err := d.find(o.Machine); err == nil {
+			own = s.owned()
+		}
+		own.generation += o.Generation
+		placed, problems := d.place(m, own)
 		l = append(l, problems...)
 		s, problems := d.options.Engine.Render(placed, vmseed.RenderOptions{DataSource: o.DataSource})
 		l = append(l, problems...)

@@ -46,6 +46,7 @@ func (d *Daemon) unwatch(v *vm) { _ = d.settled(d.ctx, v) }
 // follow takes in a VM's events until it has ended, and reports whether it shall be started again.
 func (d *Daemon) follow(v *vm, client *supervisor.Client) (again bool) {
 	for {
+		d.answers(v, client)
 		err := client.Events(d.ctx, d.now(v).run.Sequence, func(e supervisor.Event) error { return d.observe(v, e) })
 		if d.ctx.Err() != nil {
 			return false
@@ -74,6 +75,32 @@ func (d *Daemon) follow(v *vm, client *supervisor.Client) (again bool) {
 		case <-d.ctx.Done():
 			return false
 		}
+	}
+}
+
+// answers makes a VM whose supervisor had not answered one that runs, when that does again.
+func (d *Daemon) answers(v *vm, client *supervisor.Client) {
+	if d.now(v).Status != NotResponding {
+		return
+	}
+	if now, err := client.State(d.ctx); err != nil || !now.Status.Alive() {
+		return
+	}
+	_ = d.publish(d.ctx, v, func(s *state) error {
+		if s.Status != NotResponding {
+			return errSeen
+		}
+		s.runs()
+		return nil
+	}, func(s *state) []Event { return []Event{s.status("The supervisor of VM " + s.Name + " answers again")} })
+	d.arm(v)
+}
+
+// runs gives a VM the status of one whose guest runs.
+func (s *state) runs() {
+	s.Status, s.Reason = PoweringUp, ""
+	if s.run.Ready {
+		s.Status = Up
 	}
 }
 
@@ -112,10 +139,7 @@ func (s *state) take(e supervisor.Event) (events []Event) {
 	switch {
 	case e.Status == supervisor.Running:
 		if s.Status == WaitForLaunch || s.Status == Paused || s.Status == NotResponding {
-			s.Status, s.Reason = PoweringUp, ""
-			if s.run.Ready {
-				s.Status = Up
-			}
+			s.runs()
 		}
 	case e.Status == supervisor.Paused:
 		s.Status, s.Reason = Paused, e.Reason
