@@ -126,19 +126,6 @@ func (r *reader) password(u *machine.User, v tree.Value, text string) {
 		u.Password = secret.New(text)
 	}
 	r.at(v.Range(), "users[%d].%s", r.accounts[u.Name], field)
-	if u.Default {
-		r.at(v.Range(), "users[%d].%s", r.indexOf(u), field)
-	}
-}
-
-// indexOf returns the index of one of the machine's users.
-func (r *reader) indexOf(u *machine.User) int {
-	for i := range r.m.Users {
-		if &r.m.Users[i] == u {
-			return i
-		}
-	}
-	return 0
 }
 
 // keyOwner reads the user of a key.

@@ -14,9 +14,24 @@ import (
 // models are the interfaces of NICs as QEMU calls them.
 var models = map[string]string{"virtio": "virtio", "e1000": "e1000", "e1000e": "e1000e", "rtl8139": "rtl8139"}
 
+// maxNICs is more than any machine can have.
+const maxNICs = 256
+
+// few reports whether a list of NICs is as short as that of a machine.
+func (r *reader) few(v tree.Value, nics int) bool {
+	if nics > maxNICs {
+		r.fail(v, CodeNIC, "", "there are %d NICs, more than the %d that are read", nics, maxNICs)
+	}
+	return nics <= maxNICs
+}
+
 // nics reads the NICs of the machine. How the guest uses them is in the initialization.
 func (r *reader) nics() {
-	for _, v := range r.items(r.vm.Get("nics"), "nic") {
+	list := r.items(r.vm.Get("nics"), "nic")
+	if !r.few(r.vm.Get("nics"), len(list)) {
+		return
+	}
+	for _, v := range list {
 		if r.isMap(v) {
 			r.nic(v)
 		}

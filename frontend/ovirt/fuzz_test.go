@@ -2,10 +2,12 @@ package ovirt_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/element"
@@ -77,4 +79,43 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestHostile reads and merges documents that are as large as documents may be. What takes time with the square of a size
+// takes many minutes here, and clients of a daemon could have it done again and again.
+func TestHostile(t *testing.T) {
+	fill := func(before, each, after string) string {
+		var b strings.Builder
+		b.WriteString(before)
+		for i := range 40_000 {
+			fmt.Fprintf(&b, each, i)
+		}
+		return b.String() + after
+	}
+	start := time.Now()
+	for name, text := range map[string]string{
+		"members":    fill("<vm><name>v</name>", "<a%d/>", "</vm>"),
+		"attributes": fill("<vm><x", " a%d='1'", "/><name>v</name></vm>"),
+		"NICs":       fill("<vm><nics>", "<nic><name>n%d</name></nic>", "</nics></vm>"),
+		"guest NICs": fill("<vm><initialization><nic_configurations>", "<nic_configuration><name>n%d</name></nic_configuration>", "</nic_configurations></initialization></vm>"),
+		"users":      fill("<vm><initialization><users>", "<user><user_name>u%[1]d</user_name><password>p%[1]d</password></user>", "</users></initialization></vm>"),
+		"files":      fill("<vm><initialization><files>", "<file><name>/f%d</name></file>", "</files></initialization></vm>"),
+		"keys":       fill("<vm><initialization><authorized_ssh_keys>", "key %d\n", "</authorized_ssh_keys></initialization></vm>"),
+		"servers":    fill("<vm><initialization><dns_servers>", " 2001:db8::%x", "</dns_servers></initialization></vm>"),
+		"blanks":     "<vm><name>v</name>" + strings.Repeat("\n \n<x/>", 100_000) + "</vm>",
+	} {
+		if machines, _ := read("in", text); len(machines) != 1 {
+			t.Errorf("%s: %d machines", name, len(machines))
+		}
+		e, l := element.ParseXML("in", []byte(text), bounded.Limits{})
+		if l.HasErrors() {
+			t.Fatalf("%s: %v", name, l)
+		}
+		if merged := ovirt.Merge(e, ovirt.Mask(e)); !merged.Equal(e) {
+			t.Errorf("%s: laid over itself it is another", name)
+		}
+	}
+	if d := time.Since(start); d > 3*time.Minute {
+		t.Errorf("it took %v", d)
+	}
 }

@@ -60,34 +60,68 @@ func withoutCleared(e element.Element) element.Element {
 	return e
 }
 
+// overlay keeps the order of base; what is new comes behind.
 func overlay(base, over element.Element) element.Element {
+	if over.Name == "initialization" {
+		base = withoutTwins(base, over)
+	}
 	out := base
 	out.Name = over.Name
-	if out.Name == "initialization" {
-		out = withoutTwins(out, over)
-	}
+	again := map[string]bool{}
 	for _, a := range over.Attrs {
-		out = out.WithAttr(a.Name, a.Value)
+		again[a.Name] = true
 	}
-	done := map[string]bool{}
-	for _, c := range over.Children {
-		if done[c.Name] {
-			continue
+	out.Attrs = slices.DeleteFunc(slices.Clone(base.Attrs), func(a element.Attr) bool { return again[a.Name] })
+	out.Attrs = append(out.Attrs, over.Attrs...)
+	stored, asked := groupsOf(base.Children), groupsOf(over.Children)
+	out.Children = nil
+	for _, name := range stored.names {
+		children := stored.of[name]
+		if request, ok := asked.of[name]; ok {
+			children = laid(children, request)
 		}
-		done[c.Name] = true
-		all, have := over.All(c.Name), base.Child(c.Name)
-		switch {
-		case len(all) > 1 || len(base.All(c.Name)) > 1:
-			out = out.Without(c.Name).Append(all...)
-		case c.Empty() && slices.Contains(cleared, c.Name):
-			out = out.Without(c.Name)
-		case !replaces(have, c):
-			out = out.With(overlay(out.Child(c.Name), c))
-		default:
-			out = out.With(c)
+		out.Children = append(out.Children, children...)
+	}
+	for _, name := range asked.names {
+		if _, ok := stored.of[name]; !ok {
+			out.Children = append(out.Children, laid(nil, asked.of[name])...)
 		}
 	}
 	return out
+}
+
+// groups are elements by their names.
+type groups struct {
+	names []string
+	of    map[string][]element.Element
+}
+
+func groupsOf(children []element.Element) groups {
+	g := groups{of: map[string][]element.Element{}}
+	for _, c := range children {
+		if _, ok := g.of[c.Name]; !ok {
+			g.names = append(g.names, c.Name)
+		}
+		g.of[c.Name] = append(g.of[c.Name], c)
+	}
+	return g
+}
+
+// laid lays the elements of one name over those of that name that are stored.
+func laid(stored, over []element.Element) []element.Element {
+	var have element.Element
+	if len(stored) > 0 {
+		have = stored[0]
+	}
+	switch c := over[0]; {
+	case len(over) > 1 || len(stored) > 1:
+		return over
+	case c.Empty() && slices.Contains(cleared, c.Name):
+		return nil
+	case !replaces(have, c):
+		return []element.Element{overlay(have, c)}
+	}
+	return over
 }
 
 // replaces reports whether an element takes the place of the one that is there, rather than to be laid over it.
@@ -111,7 +145,7 @@ func withoutTwins(stored, over element.Element) element.Element {
 			}
 			for _, other := range paths {
 				if other != p && !over.Get(other).Exists() {
-					stored = without(stored, strings.Split(other, "/"))
+					stored = without(stored, strings.Split(other, "/"), always)
 				}
 			}
 		}
@@ -131,13 +165,11 @@ func withoutAccounts(stored, over element.Element) element.Element {
 	}
 	user := over.Child("user_name").Text
 	for _, path := range []string{"cloud_init/users", "users"} {
-		if over.Get(path).Exists() {
-			continue
-		}
-		for _, u := range stored.Get(path).All("user") {
-			if name := u.Child("user_name").Text; name == user || user == "" && name == superuser {
-				stored = without(stored, append(strings.Split(path, "/"), "user"), u)
-			}
+		if !over.Get(path).Exists() {
+			stored = without(stored, append(strings.Split(path, "/"), "user"), func(u element.Element) bool {
+				name := u.Child("user_name").Text
+				return name == user || user == "" && name == superuser
+			})
 		}
 	}
 	return stored
@@ -153,22 +185,21 @@ func userNames(initialization element.Element) []string {
 	return out
 }
 
-// without removes the element at a path, and what becomes empty by that. Of several of one name those go that equal one of
-// the victims, or all when none is named.
-func without(e element.Element, path []string, victims ...element.Element) element.Element {
+// without removes the elements at a path for which gone holds, and what becomes empty by that.
+func without(e element.Element, path []string, gone func(element.Element) bool) element.Element {
 	child := e.Child(path[0])
 	switch {
 	case !child.Exists():
 		return e
-	case len(path) > 1:
-		child = without(child, path[1:], victims...)
-		if child.Empty() {
-			return e.Without(path[0])
-		}
-		return e.With(child)
+	case len(path) == 1:
+		e.Children = slices.DeleteFunc(slices.Clone(e.Children), func(c element.Element) bool { return c.Name == path[0] && gone(c) })
+		return e
 	}
-	e.Children = slices.DeleteFunc(slices.Clone(e.Children), func(c element.Element) bool {
-		return c.Name == path[0] && (len(victims) == 0 || slices.ContainsFunc(victims, c.Equal))
-	})
-	return e
+	rest := without(child, path[1:], gone)
+	if rest.Empty() && !child.Empty() {
+		return e.Without(path[0])
+	}
+	return e.With(rest)
 }
+
+func always(element.Element) bool { return true }

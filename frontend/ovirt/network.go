@@ -59,7 +59,9 @@ func (r *reader) network(v tree.Value, old legacy) {
 	}
 	r.dns(v, old)
 	r.protocol(v.Get("cloud_init_network_protocol"))
-	r.guestNICs(nics)
+	if r.few(list, len(nics)) {
+		r.guestNICs(nics)
+	}
 	if len(nics) == 0 && len(r.m.Network.DNS.Servers)+len(r.m.Network.DNS.Search) == 0 && r.kind == CloudInit {
 		// The engine then writes no network document, and the guest's own fallback applies.
 		r.m.Network.Mode = "dhcp"

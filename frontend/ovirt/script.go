@@ -83,6 +83,7 @@ const scriptRemedy = "write YAML with keys of cloud-init, or begin a script with
 // files reads the files of the deprecated form. Content that is a cloud-config is what it became in 3.4, a custom script: an
 // engine passes over the path then.
 func (r *reader) files(old legacy) {
+	taken := map[string]bool{}
 	for _, v := range old.files {
 		if !r.isMap(v) {
 			continue
@@ -113,10 +114,11 @@ func (r *reader) files(old legacy) {
 			continue
 		}
 		i := len(r.m.Files)
-		if slices.ContainsFunc(r.m.Files, func(f machine.File) bool { return f.Path == clean }) {
+		if taken[clean] {
 			r.fail(name, CodeTwice, "keep one of them", "two files have the same path")
 			continue
 		}
+		taken[clean] = true
 		r.m.Files = append(r.m.Files, machine.File{Path: clean, Content: text})
 		r.at(v.Range(), "files[%d]", i)
 		r.at(name.Range(), "files[%d].path", i)
