@@ -177,6 +177,9 @@ func isEnumField(name string) bool {
 
 // compare orders numbers by value, points in time by time and anything else by its text.
 func compare(a, b string) int {
+	if !numeric(a) || !numeric(b) {
+		return strings.Compare(a, b)
+	}
 	if x, err := strconv.ParseFloat(a, 64); err == nil {
 		if y, err := strconv.ParseFloat(b, 64); err == nil {
 			return cmp.Compare(x, y)
@@ -188,6 +191,11 @@ func compare(a, b string) int {
 		}
 	}
 	return strings.Compare(a, b)
+}
+
+// numeric says whether a text may be a number or a point in time, which most texts that are sorted are not.
+func numeric(text string) bool {
+	return text != "" && (text[0] >= '0' && text[0] <= '9' || text[0] == '-' || text[0] == '+' || text[0] == '.')
 }
 
 // parseTime reads the points in time that the API writes and those that people search for.

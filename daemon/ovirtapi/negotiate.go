@@ -187,8 +187,27 @@ func encode(f format, e element.Element) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range [...]string{"address", "comment", "description", "gateway", "netmask"} {
-		data = bytes.ReplaceAll(data, []byte("<"+name+"/>"), []byte("<"+name+"></"+name+">"))
+	out := make([]byte, 0, len(data)+len(data)/16+len(xmlDeclaration))
+	return appendTexts(append(out, xmlDeclaration...), data), nil
+}
+
+const xmlDeclaration = `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>` + "\n"
+
+// appendTexts appends XML with two tags for texts that are empty.
+func appendTexts(out, data []byte) []byte {
+	for {
+		end := bytes.Index(data, []byte("/>"))
+		if end < 0 {
+			return append(out, data...)
+		}
+		out = append(out, data[:end]...)
+		name := string(data[bytes.LastIndexByte(data[:end], '<')+1 : end])
+		switch name {
+		case "address", "comment", "description", "gateway", "netmask":
+			out = append(out, "></"+name+">"...)
+		default:
+			out = append(out, "/>"...)
+		}
+		data = data[end+2:]
 	}
-	return append([]byte(`<?xml version="1.0" encoding="UTF-8" standalone="yes"?>`+"\n"), data...), nil
 }

@@ -28,6 +28,8 @@ type API struct {
 	routes  router
 	parsed  definitions
 	version string
+	// defaults are the members that VMs and templates have in any case.
+	defaults []element.Element
 }
 
 // Options are what an API needs to know beside its daemon.
@@ -40,7 +42,7 @@ type Options struct {
 
 // New returns the API of a daemon.
 func New(d *daemon.Daemon, o Options) *API {
-	a := &API{d: d, log: o.Log, version: o.Version}
+	a := &API{d: d, log: o.Log, version: o.Version, defaults: vmDefaults()}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}

@@ -2,6 +2,7 @@ package ovirtapi
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,18 +62,27 @@ func reference(e element.Element) (id, name string) {
 
 // withDefaults appends the children that e does not have.
 func withDefaults(e element.Element, children ...element.Element) element.Element {
-	for _, c := range children {
-		if !e.Child(c.Name).Exists() {
-			e = e.Append(c)
-		}
-	}
-	return e
+	return merged(e, children, false)
 }
 
 // set puts children into e in the place of those with their names.
 func set(e element.Element, children ...element.Element) element.Element {
+	return merged(e, children, true)
+}
+
+// merged copies e's children once, however many are put into it: representations of VMs have dozens.
+func merged(e element.Element, children []element.Element, replace bool) element.Element {
+	list := make([]element.Element, len(e.Children), len(e.Children)+len(children))
+	copy(list, e.Children)
 	for _, c := range children {
-		e = e.With(c)
+		i := slices.IndexFunc(list, func(have element.Element) bool { return have.Name == c.Name })
+		switch {
+		case i < 0:
+			list = append(list, c)
+		case replace:
+			list[i] = c
+		}
 	}
+	e.Children = list
 	return e
 }

@@ -35,7 +35,7 @@ func (a *API) templateView(_ *request, t daemon.Template) element.Element {
 	if t.Reason != "" {
 		e = e.With(element.Text("status_detail", t.Reason))
 	}
-	return withDefaults(e, vmDefaults()...)
+	return withDefaults(e, a.defaults...)
 }
 
 // template answers with the template in the path.

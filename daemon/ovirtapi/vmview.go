@@ -22,38 +22,48 @@ func vmRels() []string {
 // is doing. go-ovirt-client fails when one of the members is missing.
 func (a *API) vmView(v vm, allContent bool) element.Element {
 	path := []string{"vms", v.ID}
-	e := object("vm", v.ID, path...).Append(actions(path, vmActions()...),
+	e := object("vm", v.ID, path...)
+	e.Children = append(make([]element.Element, 0, 80), actions(path, vmActions()...),
 		element.Text("name", v.displayName()), v.text("description"), v.text("comment"))
-	e = e.Append(links(path, vmRels()...)...)
-	hidden := []string{"name", "description", "comment", "nics", "cdroms", "id", "href", "cluster", "template"}
-	if !allContent {
-		hidden = append(hidden, "payloads")
-	}
-	stored := completed(ovirt.Mask(v.doc)).Without(hidden...)
-	e = e.Append(stored.Children...)
-	if init := e.Child("initialization"); init.Exists() {
-		e = e.With(initializationView(init, allContent))
-	}
-	template := cmp.Or(v.Template, daemon.BlankTemplate)
-	e = set(e, a.clusterRef(), object("template", template, "templates", template), object("original_template", template, "templates", template),
-		element.Text("status", string(v.Status)), date("creation_time", v.Created), element.Bool("run_once", v.RunOnce),
-		element.Bool("next_run_configuration_exists", false))
-	if v.Reason != "" {
-		e = e.With(element.Text("status_detail", v.Reason))
-	}
-	if !v.Started.IsZero() {
-		e = e.With(date("start_time", v.Started))
-	}
-	if !v.Ended.IsZero() && !v.Status.Running() {
-		e = e.With(date("stop_time", v.Ended))
-	}
-	if v.Status.Running() {
-		e = e.With(hostRef())
-		if name := v.guestName(); name != "" {
-			e = e.With(element.Text("fqdn", name))
+	e.Children = append(e.Children, links(path, vmRels()...)...)
+	for _, c := range completed(ovirt.Mask(v.doc)).Children {
+		switch c.Name {
+		case "name", "description", "comment", "nics", "cdroms", "id", "href", "cluster", "template":
+		case "payloads":
+			if allContent {
+				e.Children = append(e.Children, c)
+			}
+		case "initialization":
+			e.Children = append(e.Children, initializationView(c, allContent))
+		default:
+			e.Children = append(e.Children, c)
 		}
 	}
-	return withDefaults(e, vmDefaults()...)
+	return withDefaults(set(e, a.vmState(v)...), a.defaults...)
+}
+
+// vmState is what a VM belongs to and what it is doing.
+func (a *API) vmState(v vm) []element.Element {
+	template := cmp.Or(v.Template, daemon.BlankTemplate)
+	list := []element.Element{a.clusterRef(), object("template", template, "templates", template), object("original_template", template, "templates", template),
+		element.Text("status", string(v.Status)), date("creation_time", v.Created), element.Bool("run_once", v.RunOnce),
+		element.Bool("next_run_configuration_exists", false)}
+	if v.Reason != "" {
+		list = append(list, element.Text("status_detail", v.Reason))
+	}
+	if !v.Started.IsZero() {
+		list = append(list, date("start_time", v.Started))
+	}
+	if !v.Ended.IsZero() && !v.Status.Running() {
+		list = append(list, date("stop_time", v.Ended))
+	}
+	if v.Status.Running() {
+		list = append(list, hostRef())
+		if name := v.guestName(); name != "" {
+			list = append(list, element.Text("fqdn", name))
+		}
+	}
+	return list
 }
 
 func (v vm) text(name string) element.Element {
