@@ -146,6 +146,9 @@ func (e *Engine) flatten(m machine.Machine, form string, carries machine.FieldSe
 	if l.HasErrors() {
 		return m, l
 	}
+	if o.dataSource(m) == machine.NoDataSource {
+		return m, append(l, notWritten(m, form, carries)...)
+	}
 	ds, err := find("data source", e.DataSources, o.dataSource(m))
 	if err != nil {
 		l.Errorf(CodeUnknownPlugin, m.Places.Find("dataSource"), "choose another data source", "%v", err)

@@ -86,9 +86,15 @@ func (o RenderOptions) dataSource(m machine.Machine) string {
 
 // Render makes the seed of a machine, which is placed first if it is not yet. Fields that the machine uses and the data
 // source cannot express are warned about, so nothing is lost in silence. An Ignition config that the data source has no
-// place for travels beside it, in the firmware, if the engine has the data source ignition: a KubeVirt VM may have both.
+// place for travels beside it, in the firmware, if the engine has the data source ignition: a KubeVirt VM may have both. With
+// machine.NoDataSource the seed has the machine's further media alone, the first in the place of the seed proper, and no
+// name of a data source.
 func (e *Engine) Render(m machine.Machine, o RenderOptions) (seed.Seed, diag.List) {
 	m, l := e.Place(m, machine.Facts{})
+	if o.dataSource(m) == machine.NoDataSource {
+		s, problems := withoutSeed(m)
+		return s, append(l, problems...)
+	}
 	ds, err := find("data source", e.DataSources, o.dataSource(m))
 	if err != nil {
 		l.Errorf(CodeUnknownPlugin, m.Places.Find("dataSource"), "choose another data source", "%v", err)
@@ -122,6 +128,21 @@ func (e *Engine) Render(m machine.Machine, o RenderOptions) (seed.Seed, diag.Lis
 		s.KernelArgs = append(s.KernelArgs, x.KernelArgs...)
 	}
 	s.Volumes = append(s.Volumes, media(m)...)
+	return s, l
+}
+
+// withoutSeed has what a machine brings itself. What only a seed could tell its guest is warned about.
+func withoutSeed(m machine.Machine) (seed.Seed, diag.List) {
+	var l diag.List
+	own := machine.NewFieldSet("guest.os", "identity.hostname", "identity.instanceID")
+	for _, lost := range machine.Lost(m, own, machine.HardwareFields(), machine.ControlFields()) {
+		l.Add(diag.Diagnostic{Code: CodeNotExpressed, Severity: diag.Warning, Range: m.Places.Find(lost.Path), Field: lost.Path,
+			Summary: "no seed is made, so nobody tells the guest this", Remedy: "choose a data source, or put it where the guest is told"})
+	}
+	s := seed.Seed{Machine: seed.Name{Namespace: m.Namespace, Name: m.Name}, Volumes: media(m)}
+	if len(s.Volumes) > 0 {
+		s.Volumes[0].Name = ""
+	}
 	return s, l
 }
 

@@ -86,6 +86,10 @@ type Machine struct {
 	Places Places `field:"-"`
 }
 
+// NoDataSource in the place of the name of a data source says that no seed is to be made: the guest is told by a medium of
+// the machine's own, such as the answer file of Windows or a prepared drive, or not at all.
+const NoDataSource = "none"
+
 // Document is the form and text that a machine was read from.
 type Document struct {
 	// Form is the name of the front end.

@@ -9,7 +9,7 @@ import (
 func TestExamples(t *testing.T) {
 	for name, want := range map[string]struct{ machine, source string }{
 		"cloud-init.xml": {"cloudInitInstanceName", "configdrive"}, "start-ignition.xml": {"vm", "ignition"}, "vm.xml": {"web-1", "configdrive"},
-		"vm.json": {"web-1", "configdrive"}, "windows.xml": {"desk-7", ""}, "web.ovf": {"web", "configdrive"},
+		"vm.json": {"web-1", "configdrive"}, "windows.xml": {"desk-7", "none"}, "web.ovf": {"web", "configdrive"},
 	} {
 		m, said := readOne(t, example(t, name))
 		if said != "" || m.Name != want.machine || m.DataSource != want.source || m.Compat != "ovirt" {

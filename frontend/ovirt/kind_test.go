@@ -8,6 +8,7 @@ import (
 	"github.com/vmseed/vmseed/format/element"
 	"github.com/vmseed/vmseed/frontend/ovirt"
 	"github.com/vmseed/vmseed/internal/bounded"
+	"github.com/vmseed/vmseed/machine"
 )
 
 // TestKind holds the choice of the kind of first boot: content, flag, operating system; and that contradictions are errors,
@@ -86,7 +87,7 @@ func TestKind(t *testing.T) {
 		case len(machines) != 1:
 			t.Errorf("%s: %d machines", tt.name, len(machines))
 		default:
-			source := map[ovirt.Kind]string{ovirt.CloudInit: "configdrive", ovirt.Ignition: "ignition"}[tt.want]
+			source := map[ovirt.Kind]string{ovirt.CloudInit: "configdrive", ovirt.Ignition: "ignition", ovirt.Sysprep: machine.NoDataSource}[tt.want]
 			if machines[0].DataSource != source {
 				t.Errorf("%s: the data source is %q, want %q", tt.name, machines[0].DataSource, source)
 			}

@@ -160,6 +160,31 @@ func TestPayloadBesideSeed(t *testing.T) {
 	}
 }
 
+// Who attaches a seed made by hand, and asks for no other, gets no second one.
+func TestPreparedSeed(t *testing.T) {
+	payload := func(label string) string {
+		return `<payloads><payload><volume_id>` + label + `</volume_id><files><file><name>openstack/latest/user_data</name><content>#cloud-config</content></file></files></payload></payloads>`
+	}
+	const cd, init = `<cdroms><cdrom><file id="/srv/config.iso"/></cdrom></cdroms>`, `<initialization><host_name>h</host_name></initialization>`
+	for inner, want := range map[string]string{
+		payload("config-2"):         machine.NoDataSource,
+		payload("CIDATA"):           machine.NoDataSource,
+		payload("DATA"):             "",
+		payload("DATA") + init:      "configdrive",
+		cd:                          machine.NoDataSource,
+		cd + init:                   "configdrive",
+		"<cdroms><cdrom/></cdroms>": "",
+	} {
+		m, said := readOne(t, "<vm><name>a</name>"+inner+"</vm>")
+		if said != "" || m.DataSource != want {
+			t.Errorf("%s: data source %q, want %q\n%s", inner, m.DataSource, want, said)
+		}
+	}
+	if _, said := readOne(t, "<vm><name>a</name>"+payload("config-2")+init+"</vm>"); !strings.Contains(said, "error[VS2566]: vm.payloads.payload.volume_id: the label makes this volume a seed") {
+		t.Errorf("two seeds: %s", said)
+	}
+}
+
 func TestPayloadTroubles(t *testing.T) {
 	for payload, want := range map[string]string{
 		`<payload><type>disk</type></payload>`:  `error[VS2566]: vm.payloads.payload.type: no payload has the type "disk"`,

@@ -6,6 +6,7 @@ package ovirt
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/vmseed/vmseed/diag"
@@ -91,6 +92,9 @@ func (r *reader) read() bool {
 	r.vmMembers()
 	r.initialization()
 	r.payloads(r.vm.Get("payloads"))
+	if slices.ContainsFunc(r.m.Disks, func(d machine.Disk) bool { return d.Device == "cdrom" }) {
+		r.noSeed(r.vm.Get("cdroms")) // an engine makes none either, and the CD may be a prepared config drive
+	}
 	r.nameIt(first)
 	return true
 }

@@ -64,6 +64,7 @@ func (r *reader) payload(p tree.Value, i int) {
 	if len(media.Label) > limit || !volumeID.MatchString(media.Label) {
 		label.Errorf(&r.list, CodePayload, "choose another", "the label of such a volume has at most %d letters, digits and . _ -", limit)
 	}
+	r.preparedPayload(label, media.Label)
 	files := append(r.items(p.Get("files"), "file"), r.listed(p.Get("file"))...) // the latter is the form of API 3.3.0
 	r.payloadFiles(files, &media)
 	if len(files) == 0 {
@@ -71,6 +72,28 @@ func (r *reader) payload(p tree.Value, i int) {
 	}
 	r.at(p.Range(), "media[%d]", len(r.m.Media))
 	r.m.Media = append(r.m.Media, media)
+}
+
+// preparedPayload takes a payload with the label of a seed for what it is: the seed, which somebody made by hand.
+func (r *reader) preparedPayload(v tree.Value, label string) {
+	switch strings.ToLower(label) {
+	case "config-2", "cidata":
+	default:
+		return
+	}
+	if r.kind == CloudInit || r.kind == Ignition {
+		r.fail(v, CodePayload, "keep one of the two, or choose another label", "the label makes this volume a seed for the guest's first boot, and the initialization asks for another")
+		return
+	}
+	r.noSeed(v)
+}
+
+// noSeed has no seed made for a machine that asks for no initialization and has a medium that may be one.
+func (r *reader) noSeed(v tree.Value) {
+	if r.kind == NoInit {
+		r.m.DataSource = machine.NoDataSource
+		r.at(v.Range(), "dataSource")
+	}
 }
 
 func (r *reader) payloadFiles(files []tree.Value, media *machine.Media) {

@@ -59,7 +59,8 @@ func (r *reader) sysprep() {
 		}
 		place.Errorf(&r.list, CodeAnswer, p.Remedy, "%s", p.What)
 	}
-	r.m.Guest.OS = "windows"
+	r.m.Guest.OS, r.m.DataSource = "windows", machine.NoDataSource // the answer file is all that Windows is told
+	r.at(r.init.Range(), "dataSource")
 	if script := r.init.Get("custom_script"); r.text(script) != "" {
 		r.answerScript(script, a)
 	} else {

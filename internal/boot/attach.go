@@ -43,13 +43,14 @@ func (p *Prepared) attach(ctx context.Context, m machine.Machine, o Options, l *
 	if l.HasErrors() {
 		return nil
 	}
-	if o.NoSeed {
+	switch {
+	case o.NoSeed:
 		s = seed.Seed{Machine: s.Machine, Volumes: slices.DeleteFunc(s.Volumes, func(v seed.Volume) bool { return v.Name == "" })}
-		if len(s.Volumes) == 0 {
-			return nil
-		}
-	} else if s.DataSource != "ignition" {
+	case s.DataSource != "" && s.DataSource != "ignition":
 		*l = append(*l, vendorDataOff(m)...)
+	}
+	if len(s.Volumes) == 0 && s.Firmware.IsZero() {
+		return nil
 	}
 	ways, problems, err := p.launcher.ways(o.Delivery, m, s)
 	*l = append(*l, problems...)

@@ -135,6 +135,9 @@ func (a *app) write(ctx context.Context, seeds []seed.Seed, output, format strin
 	}
 	var steps []step
 	for _, s := range seeds {
+		if s.DataSource == "" && len(s.Volumes) == 0 {
+			return &exitError{exitInput, fmt.Errorf("%s: nothing is to be written: the machine brings a medium of its own, or asks for no first boot", s.Machine.Name)}
+		}
 		format := formatOf(s, format, slash || isDir)
 		if stream != nil && len(s.Volumes) > 0 && !s.Firmware.IsZero() {
 			return usagef("%s takes one file, and the seed is a volume and an Ignition config; name a file, and the other is written beside it", output)
