@@ -82,10 +82,12 @@ var (
 	// account is name:password in a list of cloud-init's chpasswd.
 	account  = regexp.MustCompile(`(?m)^([ \t]*(?:-[ \t]+)?["']?[a-z_][a-z0-9_-]*\$?:)([^\s:/][^\r\n]*)$`)
 	userInfo = regexp.MustCompile(`([a-z][a-z0-9+.-]*://[^\s/:@"']*:)([^\s/@"']+)@`)
-	harmless = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|null|~|\*{6})\s*(?:#.*)?,?$`)
-	encoded  = regexp.MustCompile(`[A-Za-z0-9+/]{16,}(?:\r?\n[ \t]*[A-Za-z0-9+/]+)*={0,2}`)
-	nextKey  = regexp.MustCompile(`\n[A-Za-z_]`)
-	dataURL  = regexp.MustCompile(`data:[^,;"'\s]*,([^"'\s]*)`)
+	// wireGuard is a key of WireGuard's configuration, wherever a document has it.
+	wireGuard = regexp.MustCompile(`((?:Private|Preshared)Key[ \t]*=[ \t]*)[^\s"'\\]+`)
+	harmless  = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|null|~|\*{6})\s*(?:#.*)?,?$`)
+	encoded   = regexp.MustCompile(`[A-Za-z0-9+/]{16,}(?:\r?\n[ \t]*[A-Za-z0-9+/]+)*={0,2}`)
+	nextKey   = regexp.MustCompile(`\n[A-Za-z_]`)
+	dataURL   = regexp.MustCompile(`data:[^,;"'\s]*,([^"'\s]*)`)
 )
 
 // mask replaces what is secret in a text: the given values however they are written, and what looks like a password, a
@@ -103,7 +105,7 @@ func maskDepth(text string, values []string, depth int) string {
 		return maskBinary(text, values, depth)
 	}
 	for _, v := range values {
-		for _, written := range []string{v, inJSON(v)} {
+		for _, written := range []string{v, inJSON(v), base64.StdEncoding.EncodeToString([]byte(v))} {
 			text = strings.ReplaceAll(text, written, masked)
 		}
 	}
@@ -121,6 +123,7 @@ func maskDepth(text string, values []string, depth int) string {
 	}
 	text = maskBlocks(text)
 	text = xmlValue.ReplaceAllString(text, "${1}"+masked+"${3}")
+	text = wireGuard.ReplaceAllString(text, "${1}"+masked)
 	text = userInfo.ReplaceAllString(text, "${1}"+masked+"@")
 	if i := strings.Index(text, "chpasswd"); i >= 0 {
 		text = text[:i] + maskAccounts(text[i:])

@@ -25,7 +25,7 @@ func (a *api) render(w http.ResponseWriter, r *http.Request) error {
 	if err := read(w, r, &q, false); err != nil {
 		return err
 	}
-	out, err := a.rendered(r, q)
+	out, err := a.rendered(r, q, "")
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (a *api) check(w http.ResponseWriter, r *http.Request) error {
 	if err := read(w, r, &q, false); err != nil {
 		return err
 	}
-	out, err := a.rendered(r, q)
+	out, err := a.rendered(r, q, "")
 	if err != nil {
 		return err
 	}
@@ -60,16 +60,16 @@ func (a *api) renderMachine(w http.ResponseWriter, r *http.Request) error {
 			q.Documents = append(q.Documents, client.Document{Name: d.Name, Text: d.Text})
 		}
 	}
-	q.Namespace, q.Name, q.Template, q.Generation = m.Namespace, m.Name, m.Template, m.Generation+q.Generation
-	out, err := a.rendered(r, q)
+	q.Namespace, q.Name, q.Template = "", "", ""
+	out, err := a.rendered(r, q, m.ID)
 	if err != nil {
 		return err
 	}
 	return answer(w, http.StatusOK, out)
 }
 
-// rendered renders documents for each of the data sources.
-func (a *api) rendered(r *http.Request, q client.RenderRequest) (client.RenderResult, error) {
+// rendered renders documents for each of the data sources, for a machine that there is if one is named.
+func (a *api) rendered(r *http.Request, q client.RenderRequest, machine string) (client.RenderResult, error) {
 	out := client.RenderResult{Seeds: []client.Seed{}, Diagnostics: []client.Diagnostic{}}
 	template, err := a.template(q.Template)
 	if err != nil {
@@ -91,7 +91,7 @@ func (a *api) rendered(r *http.Request, q client.RenderRequest) (client.RenderRe
 		if l.HasErrors() {
 			break
 		}
-		o := daemon.RenderOptions{Template: template, DataSource: source, Generation: q.Generation}
+		o := daemon.RenderOptions{Template: template, DataSource: source, Generation: q.Generation, Machine: machine}
 		renderings, problems := a.daemon.Render(r.Context(), p.machines[0], o)
 		l = append(l, p.place(problems)...)
 		for _, x := range renderings {

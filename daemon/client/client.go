@@ -131,3 +131,6 @@ func (c *Client) Logout(ctx context.Context) error {
 	c.mu.Unlock()
 	return err
 }
+
+// HTTP returns the HTTP client, for requests to paths that have no method here. It adds no token.
+func (c *Client) HTTP() *http.Client { return c.http }

@@ -149,6 +149,11 @@ func (c *Client) Render(ctx context.Context, r RenderRequest) (RenderResult, err
 	return get[RenderResult](ctx, c, call{method: http.MethodPost, path: "/render", body: r})
 }
 
+// RenderMachine returns what a machine's guest would read at its next start, or with documents for one run at that.
+func (c *Client) RenderMachine(ctx context.Context, id string, r RenderRequest) (RenderResult, error) {
+	return get[RenderResult](ctx, c, call{method: http.MethodPost, path: machinePath(id, "/render"), body: r})
+}
+
 // Check says what is wrong with documents.
 func (c *Client) Check(ctx context.Context, r RenderRequest) ([]Diagnostic, error) {
 	out, err := get[CheckResult](ctx, c, call{method: http.MethodPost, path: "/check", body: r})

@@ -49,7 +49,7 @@ func List(in []Diagnostic) diag.List {
 
 // RenderRequest asks what guests would read. Nothing is stored.
 type RenderRequest struct {
-	Documents []Document `json:"documents"`
+	Documents []Document `json:"documents,omitempty"`
 	Settings
 	// DataSources renders for each of these; empty means the one that the documents ask for.
 	DataSources []string `json:"dataSources,omitempty"`

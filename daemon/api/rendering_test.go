@@ -1,0 +1,224 @@
+//go:build linux
+
+package api_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vmseed/vmseed/daemon/api"
+	"github.com/vmseed/vmseed/daemon/client"
+	"github.com/vmseed/vmseed/secret"
+)
+
+// secretive is a definition with a canary in everything that is secret.
+const secretive = `apiVersion: vmseed.dev/v1alpha1
+kind: Machine
+metadata: {name: secretive}
+spec:
+  users:
+  - {name: alice, password: canary-clear-text, sshAuthorizedKeys: ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGg2Y0Jv shown"]}
+  - {name: bob, passwordHash: "$6$saltsalt$canaryhashcanaryhashcanaryhashcanaryhashcanaryhashcanaryhashcanaryhash1234567890abcd"}
+  environment:
+  - {name: API_KEY, value: canary-environment}
+  files:
+  - {path: /etc/secret, mode: "0600", content: "canary-file"}
+  - {path: /etc/motd, content: "shown"}
+  ssh:
+    hostKeys:
+    - type: ed25519
+      private: |
+        -----BEGIN OPENSSH PRIVATE KEY-----
+        canarykeycanarykeycanarykeycanarykeycanarykey
+        -----END OPENSSH PRIVATE KEY-----
+      public: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGg2Y0Jv host
+  userData:
+    layers:
+    - data: |
+        #cloud-config
+        chpasswd:
+          list: |
+            carol:canary-list
+        wireguard: {interfaces: [{name: wg0, content: "PrivateKey = canary-wg"}]}
+        packages: [shown]
+`
+
+func (s *service) files(t *testing.T, q client.RenderRequest) ([]client.Seed, map[string]client.File) {
+	t.Helper()
+	result, err := s.Render(t.Context(), q)
+	if err != nil || len(result.Seeds) == 0 {
+		t.Fatalf("%+v, %v", result.Diagnostics, err)
+	}
+	out := map[string]client.File{}
+	for _, x := range result.Seeds {
+		for _, v := range x.Volumes {
+			for _, f := range v.Files {
+				out[x.DataSource+" "+f.Path] = f
+			}
+		}
+		for _, f := range x.Firmware {
+			out[x.DataSource+" "+f.Path] = f
+		}
+	}
+	return result.Seeds, out
+}
+
+// TestRender shows the files of each data source, without their secrets unless they are asked for.
+func TestRender(t *testing.T) {
+	s := begin(t)
+	q := client.RenderRequest{Documents: []client.Document{{Name: "vm.yaml", Text: secret.New(secretive)}}, DataSources: []string{"nocloud", "configdrive"}}
+	seeds, files := s.files(t, q)
+	if len(seeds) != 2 || seeds[0].DataSource != "nocloud" || seeds[1].DataSource != "configdrive" || seeds[0].Name != "secretive" || seeds[0].InstanceID == "" {
+		t.Errorf("%+v", seeds)
+	}
+	for name, f := range files {
+		if text := f.Content.Reveal(); strings.Contains(text, "canary") {
+			t.Errorf("%s shows a secret:\n%s", name, text)
+		}
+	}
+	user := files["nocloud user-data"]
+	for _, want := range []string{"shown", "alice", "/etc/secret", "******", "packages"} {
+		if !strings.Contains(user.Content.Reveal(), want) {
+			t.Errorf("no %s in\n%s", want, user.Content.Reveal())
+		}
+	}
+	if !user.Masked || user.Truncated || user.Binary || user.Size == 0 || user.Mode == "" {
+		t.Errorf("%+v", user)
+	}
+	q.Reveal = true
+	_, files = s.files(t, q)
+	if text := files["nocloud user-data"].Content.Reveal(); !strings.Contains(text, "canary-list") || strings.Contains(text, "******") {
+		t.Error("what was asked for is not shown")
+	}
+	if strings.Contains(fmt.Sprintf("%+v", files), "canary") {
+		t.Error("files can be printed")
+	}
+}
+
+// TestRenderSettings changes what documents say, and keeps the places of what is wrong with them.
+func TestRenderSettings(t *testing.T) {
+	s := begin(t)
+	documents := []client.Document{{Name: "user-data", Text: secret.New("#cloud-config\nhostname: h1\n")}}
+	seeds, _ := s.files(t, client.RenderRequest{Documents: documents, Settings: client.Settings{Name: "named", Namespace: "lab", DataSource: "configdrive"}, Generation: 2})
+	if seeds[0].Name != "named" || seeds[0].Namespace != "lab" || seeds[0].DataSource != "configdrive" || !strings.HasSuffix(seeds[0].InstanceID, "2") {
+		t.Errorf("%+v", seeds[0])
+	}
+	result, err := s.Render(t.Context(), client.RenderRequest{Documents: documents, DataSources: []string{"no-such-source"}})
+	if err != nil || len(result.Seeds) != 0 || len(result.Diagnostics) == 0 {
+		t.Errorf("%+v, %v", result, err)
+	}
+	bad := []client.Document{{Name: "vm.yaml", Text: secret.New("apiVersion: vmseed.dev/v1alpha1\nkind: Machine\nmetadata: {name: x}\nspec:\n  nonsense: 1\n")}}
+	found, err := s.Check(t.Context(), client.RenderRequest{Documents: bad})
+	if err != nil || len(found) == 0 || found[0].Range.Start.Line != 5 || found[0].Severity != "error" {
+		t.Errorf("%+v, %v", found, err)
+	}
+	// A warning of rendering has its place in the document, though a setting makes it another one.
+	lost := []client.Document{{Name: "vm.yaml", Text: secret.New("apiVersion: vmseed.dev/v1alpha1\nkind: Machine\nmetadata: {name: x}\nspec:\n  storage:\n    raids: [{name: md0, level: raid1, devices: [/dev/vdb, /dev/vdc]}]\n")}}
+	plain, err := s.Check(t.Context(), client.RenderRequest{Documents: lost})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed, err := s.Check(t.Context(), client.RenderRequest{Documents: lost, Settings: client.Settings{Memory: 1 << 30}})
+	if err != nil || len(changed) == 0 || len(plain) != len(changed) {
+		t.Fatalf("%+v\n%+v, %v", plain, changed, err)
+	}
+	for i := range plain {
+		if plain[i].Range != changed[i].Range || plain[i].Code != changed[i].Code {
+			t.Errorf("%+v is now %+v", plain[i], changed[i])
+		}
+	}
+}
+
+// TestRenderMachine shows what a stored machine's guest reads: with its own id.
+func TestRenderMachine(t *testing.T) {
+	s := begin(t)
+	made, err := s.Create(t.Context(), client.CreateRequest{Documents: documents("vm1", "", "#cloud-config\npassword: canary-pw\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := made.Machines[0].ID
+	result, err := s.RenderMachine(t.Context(), id, client.RenderRequest{})
+	if err != nil || len(result.Seeds) != 1 || result.Seeds[0].UUID != id || result.Seeds[0].Name != "vm1" {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	once, err := s.RenderMachine(t.Context(), id, client.RenderRequest{Documents: documents("other", "", "#cloud-config\npackages: [tree]\n"), DataSources: []string{"nocloud"}, Generation: 1})
+	if err != nil || len(once.Seeds) != 1 || once.Seeds[0].UUID != id || once.Seeds[0].Name != "vm1" || once.Seeds[0].InstanceID == result.Seeds[0].InstanceID {
+		t.Errorf("%+v, %v", once, err)
+	}
+}
+
+func TestConvert(t *testing.T) {
+	s := begin(t)
+	out, err := s.Convert(t.Context(), client.ConvertRequest{Documents: []client.Document{{Name: "user-data", Text: secret.New("#cloud-config\npackages: [tree]\n")}},
+		Settings: client.Settings{Name: "converted", Memory: 1 << 30}, To: "kubevirt"})
+	if err != nil || len(out.Documents) != 1 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	for _, want := range []string{"kind: VirtualMachine", "name: converted", "tree"} {
+		if !strings.Contains(out.Documents[0].Text.Reveal(), want) {
+			t.Errorf("no %q in\n%s", want, out.Documents[0].Text.Reveal())
+		}
+	}
+	bad, err := s.Convert(t.Context(), client.ConvertRequest{Documents: []client.Document{{Text: secret.New("kind: [")}}, To: "native"})
+	if err != nil || len(bad.Documents) != 0 || len(bad.Diagnostics) == 0 {
+		t.Errorf("%+v, %v", bad, err)
+	}
+}
+
+// TestTruncated cuts what is too large for an answer, and says so.
+func TestTruncated(t *testing.T) {
+	s := begin(t)
+	text := "apiVersion: vmseed.dev/v1alpha1\nkind: Machine\nmetadata: {name: large}\nspec:\n  files:\n  - path: /x\n    content: \"" + strings.Repeat("größer ", 400_000) + "\"\n"
+	_, files := s.files(t, client.RenderRequest{Documents: []client.Document{{Text: secret.New(text)}}, Reveal: true})
+	if f := files["nocloud user-data"]; !f.Truncated || f.Binary || f.Size < 4<<20 || f.Content.Len() > 4<<20 || f.Content.Len() < 4<<20-4 {
+		t.Errorf("%d bytes of %d", f.Content.Len(), f.Size)
+	}
+}
+
+// TestMask tells what is secret from what is not.
+func TestMask(t *testing.T) {
+	b64 := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	for in, want := range map[string]string{
+		"password: hunter2\n":                                                        "password: ******\n",
+		"  - passwd: \"hunter2\" # mine\n":                                           "  - passwd: \"******\" # mine\n",
+		"{\"passwordHash\":\"x\\\"y\",\"lock_passwd\":false}":                        "{\"passwordHash\":\"******\",\"lock_passwd\":false}",
+		"{name: a, password: hunter2, uid: 1}\n":                                     "{name: a, password: ******, uid: 1}\n",
+		"lock_passwd: true\nssh_pwauth: true\n":                                      "lock_passwd: true\nssh_pwauth: true\n",
+		"passwd:\n  users:\n  - name: core\n":                                        "passwd:\n  users:\n  - name: core\n",
+		"API_TOKEN=abc\n":                                                            "API_TOKEN=******\n",
+		"hashed: $6$salt$0123456789abcdef\n":                                         "hashed: ******\n",
+		"a: -----BEGIN RSA PRIVATE KEY-----\nx\n-----END RSA PRIVATE KEY-----\n":     "a: ******\n",
+		"ed25519_private: |\n  line 1\n  line 2\nnext: shown\n":                      "ed25519_private: |\n  ******\nnext: shown\n",
+		"proxy: http://user:pw@proxy:3128/\n":                                        "proxy: http://user:******@proxy:3128/\n",
+		"chpasswd:\n  list: |\n    root:pw\n    a:b\nusers:\n- root:x\n":             "chpasswd:\n  list: |\n    root:******\n    a:******\nusers:\n- root:x\n",
+		"<AdministratorPassword><Value>eA==</Value></AdministratorPassword><A>b</A>": "<AdministratorPassword>******</AdministratorPassword><A>b</A>",
+		"content: " + b64("password: hunter2 and more\n") + "\n":                     "content: ******\n",
+		"content: " + b64("nothing to hide in here at all\n") + "\n":                 "content: " + b64("nothing to hide in here at all\n") + "\n",
+		`{"source":"data:,password%3A%20hunter2%0A"}`:                                `{"source":"data:,******"}`,
+		`{"source":"data:,hello%20world"}`:                                           `{"source":"data:,hello%20world"}`,
+		"say value-of-a-field twice: value-of-a-field\n":                             "say ****** twice: ******\n",
+		"\x1f\x8bnot gzip":                                                           "\x1f\x8bnot gzip",
+		"\x00\xffpassword: x":                                                        "\x00\xffpassword: x",
+		"packages: [password-store]\nrun: passwd -l root\n":                          "packages: [password-store]\nrun: passwd -l root\n",
+	} {
+		if got := api.Mask(in, "value-of-a-field"); got != want {
+			t.Errorf("%q\ngot  %q\nwant %q", in, got, want)
+		}
+	}
+}
+
+// TestSeedOrder keeps the order of seeds that of the data sources asked for.
+func TestSeedOrder(t *testing.T) {
+	s := begin(t)
+	seeds, _ := s.files(t, client.RenderRequest{Documents: append(documents("a", "", ""), documents("b", "", "")...), DataSources: []string{"configdrive", "nocloud"}})
+	var got []string
+	for _, x := range seeds {
+		got = append(got, x.DataSource+" "+x.Name)
+	}
+	if want := []string{"configdrive a", "configdrive b", "nocloud a", "nocloud b"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
