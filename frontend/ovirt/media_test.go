@@ -167,13 +167,13 @@ func TestPreparedSeed(t *testing.T) {
 	}
 	const cd, init = `<cdroms><cdrom><file id="/srv/config.iso"/></cdrom></cdroms>`, `<initialization><host_name>h</host_name></initialization>`
 	for inner, want := range map[string]string{
-		payload("config-2"):         machine.NoDataSource,
-		payload("CIDATA"):           machine.NoDataSource,
-		payload("DATA"):             "",
-		payload("DATA") + init:      "configdrive",
-		cd:                          machine.NoDataSource,
-		cd + init:                   "configdrive",
-		"<cdroms><cdrom/></cdroms>": "",
+		payload("config-2"):    machine.NoDataSource,
+		payload("CIDATA"):      machine.NoDataSource,
+		payload("DATA"):        "",
+		payload("DATA") + init: "configdrive",
+		cd:                     machine.NoDataSource,
+		cd + init:              "configdrive",
+		`<cdroms><cdrom id="00000000-0000-0000-0000-000000000000"/></cdroms>`: "",
 	} {
 		m, said := readOne(t, "<vm><name>a</name>"+inner+"</vm>")
 		if said != "" || m.DataSource != want {
