@@ -44,7 +44,7 @@ func (p *Prepared) attach(ctx context.Context, m machine.Machine, o Options, l *
 		return nil
 	}
 	switch {
-	case o.NoSeed:
+	case o.NoSeed && s.DataSource != "": // else the first volume is a medium of the machine's own
 		s = seed.Seed{Machine: s.Machine, Volumes: slices.DeleteFunc(s.Volumes, func(v seed.Volume) bool { return v.Name == "" })}
 	case s.DataSource != "" && s.DataSource != "ignition":
 		*l = append(*l, vendorDataOff(m)...)
