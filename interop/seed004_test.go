@@ -86,12 +86,12 @@ func TestSeed004(t *testing.T) {
 
 	begin := now()
 	startWith(vmService, firstExample())
-	s.crash(t, "powering up")
+	vmService = s.crash(t, vmService, "powering up")
 	awaitStatus(t, vmService, ovirtsdk.VMSTATUS_UP)
 	t.Logf("first boot of seed 004: %.0f s", since(begin))
 	s.initialized(t, "testvm")
 	keys := s.firstBoot(t)
-	s.crash(t, "up")
+	vmService = s.crash(t, vmService, "up")
 	if status := vmService.Get().MustSend().MustVm().MustStatus(); status != ovirtsdk.VMSTATUS_UP {
 		t.Errorf("after a crash of the daemon the VM that runs is %s", status)
 	}
@@ -196,9 +196,11 @@ func (s *service) shutDown(t *testing.T, vmService *ovirtsdk.VmService) {
 	awaitStatus(t, vmService, ovirtsdk.VMSTATUS_DOWN)
 }
 
-// crash kills the daemon and starts it again, and compares what it knew and what runs.
-func (s *service) crash(t *testing.T, when string) {
+// crash kills the daemon and starts it again, and compares what it knew and what runs. The SDK does not log in a second
+// time, so it returns the VM for a new connection.
+func (s *service) crash(t *testing.T, vmService *ovirtsdk.VmService, when string) *ovirtsdk.VmService {
 	t.Helper()
+	id := vmService.Get().MustSend().MustVm().MustId()
 	t.Run("crash while the VM is "+when, func(t *testing.T) {
 		guests := processes(filepath.Join(s.dir, "vms"))
 		vms := s.known(t)
@@ -211,6 +213,7 @@ func (s *service) crash(t *testing.T, when string) {
 			t.Errorf("after the crash there runs\n%v\nbefore\n%v", after, guests)
 		}
 	})
+	return s.connect(t).SystemService().VmsService().VmService(id)
 }
 
 // known is every VM and template that the daemon lists.
