@@ -91,7 +91,7 @@ func TestSpellings(t *testing.T) {
 	for name, tt := range map[string]struct{ xml, json string }{
 		"siblings":            {`<a><b>1</b><c/><b>2</b></a>`, `{"b":["1","2"],"c":""}`},
 		"an attribute":        {`<a><b id="x"/></a>`, `{"b":{"id":"x"}}`},
-		"attribute and text":  {`<a><b id="x">t</b></a>`, `{"b":{"id":"x","$text":"t"}}`},
+		"attribute and text":  {`<a><b id="x">t</b></a>`, `{"b":{"$text":"t","id":"x"}}`},
 		"attribute and child": {`<a><b id="x"><id>y</id></b></a>`, `{"b":{"id":["x","y"]}}`},
 		"prefixes":            {`<o:a xmlns:o="u" xmlns="v" xmlns:x="w"><o:b o:id="x" x:id="y"/></o:a>`, `{"b":{"o:id":"x","x:id":"y"}}`},
 		"CDATA":               {"<a><b><![CDATA[<&]]>x</b></a>", `{"b":"<&x"}`},

@@ -16,7 +16,7 @@ import (
 func FuzzXML(f *testing.F) {
 	for _, text := range []string{
 		"", "<a/>", "<a b='1' c=\"2\">\n<d>x &amp; y&#10;z</d><![CDATA[ ]]></a>", "<?xml version='1.0'?><a>\r\n<b> </b></a>",
-		"<!DOCTYPE a><a/>", "<a>&b;</a>", "<a><b></a></b>", "<x:a xmlns:x='u' x:b='1' b='2'/>", "<a>]]></a>", "<a>\u2028\ufffd</a>", "\ufeff<a>é\n</a>",
+		"<!DOCTYPE a><a/>", "<a>&b;</a>", "<a><b></a></b>", "<x:a xmlns:x='u' x:b='1' b='2'/>", "<a>]]></a>", "<a>\u2028\ufffd</a>", `<a A="">0</a>`, "\ufeff<a>é\n</a>",
 	} {
 		f.Add(text)
 	}

@@ -142,11 +142,11 @@ func (e Element) membersOf() []member {
 		out[i].list = out[i].list || ok || list
 		out[i].values = append(out[i].values, v)
 	}
-	for _, a := range e.Attrs {
-		add(Element{Name: a.Name, Text: a.Value, Place: a.Place}, false)
-	}
 	if e.Text != "" {
 		add(Element{Name: textMember, Text: e.Text, Place: e.Place, text: e.text, lines: e.lines}, false)
+	}
+	for _, a := range e.Attrs {
+		add(Element{Name: a.Name, Text: a.Value, Place: a.Place}, false)
 	}
 	for _, c := range e.Children {
 		add(c, e.Collection || c.Many)
