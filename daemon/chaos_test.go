@@ -222,7 +222,7 @@ func autopsy(t *testing.T, o daemon.Options, last map[string]string) (problems [
 func TestChaos(t *testing.T) {
 	o := daemontest.Options(t.TempDir())
 	daemontest.Image(t, o.Dir, "base.img", "")
-	last := massacre(t, o.Dir, "truth", 20)
+	last := massacre(t, o.Dir, "truth", 10)
 	if problems := autopsy(t, o, last); problems != nil {
 		t.Errorf("%d objects:\n%s", len(last), strings.Join(problems, "\n"))
 	}

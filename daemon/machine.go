@@ -326,8 +326,8 @@ func (d *Daemon) reserve(key string, s *state) (release func(), err error) {
 	}, nil
 }
 
-// Update changes a VM's name and documents. change gets a copy of the VM; when it fails, so does Update, with nothing changed.
-// A VM that runs is changed too, for its next start.
+// Update changes a VM's name and documents. change gets a copy of the VM; when it fails, so does Update, with nothing changed;
+// it must not change anything through the daemon itself. A VM that runs is changed too, for its next start.
 func (d *Daemon) Update(ctx context.Context, id string, change func(*Machine) error) (Machine, error) {
 	leave, err := d.enter()
 	if err != nil {

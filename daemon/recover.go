@@ -54,6 +54,27 @@ func (d *Daemon) recover(ctx context.Context) error {
 		}
 	}
 	d.adoptAll(ctx, rest)
+	return d.strangers()
+}
+
+// strangers tells of VMs that the store does not know, as after it was restored from an old copy. They are left alone: nobody but
+// their owner can say that their disks may go.
+func (d *Daemon) strangers() error {
+	dirs, err := supervisor.List(d.launcher.Root)
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	d.mutex.RLock()
+	for _, v := range d.vms {
+		known[d.dir(v.state)] = true
+	}
+	d.mutex.RUnlock()
+	for _, dir := range dirs {
+		if !known[dir] {
+			d.log.Warn("there is a VM that the store does not know; remove it with vmseed rm, or take its directory away", "dir", dir)
+		}
+	}
 	return nil
 }
 

@@ -169,6 +169,30 @@ func TestKeptDisk(t *testing.T) {
 	}
 }
 
+// A disk that cannot be made does not keep its VM locked for ever, and the VM does not start without it.
+func TestDiskThatCannotBeMade(t *testing.T) {
+	o := daemontest.Options(t.TempDir())
+	repository(t, o.Dir)
+	d := daemontest.Open(t, o)
+	template := daemontest.Template(t, d, "plain.raw", "plain")
+	base, _ := d.Disk(template.Disk)
+	if err := os.Remove(base.File); err != nil {
+		t.Fatal(err)
+	}
+	m := add(t, d, daemon.Machine{Template: template.ID, Documents: plain("web", "")})
+	m = daemontest.WaitStatus(t, d, m.ID, daemon.Down)
+	disk, _ := d.Disk(m.Disks[0])
+	if m.Reason == "" || disk.Status != daemon.Illegal || disk.Reason == "" || d.Jobs()[0].Status != daemon.JobFailed {
+		t.Errorf("%+v, %+v, %+v", m, disk, d.Jobs()[0])
+	}
+	if err := d.Start(t.Context(), m.ID, daemon.StartOptions{}); !conflict(err) {
+		t.Errorf("Start: %v", err)
+	}
+	if err := d.Remove(t.Context(), m.ID, daemon.RemoveOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestPlaces(t *testing.T) {
 	o := daemontest.Options(t.TempDir())
 	o.StorageDomains = map[string]string{"iscsi_new": filepath.Join(o.Dir, "elsewhere")}

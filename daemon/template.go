@@ -124,7 +124,8 @@ func (d *Daemon) reserveTemplate(name, id string) (release func(), err error) {
 	}, nil
 }
 
-// UpdateTemplate changes a template's name, description and documents. Blank does not change.
+// UpdateTemplate changes a template's name, description and documents. Blank does not change. What holds for the function that
+// Update calls holds for this one.
 func (d *Daemon) UpdateTemplate(ctx context.Context, id string, change func(*Template) error) (Template, error) {
 	leave, err := d.enter()
 	if err != nil {
