@@ -9,6 +9,7 @@ import (
 	"github.com/vmseed/vmseed"
 	"github.com/vmseed/vmseed/delivery"
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/element"
 	"github.com/vmseed/vmseed/format/kubeobject"
 	"github.com/vmseed/vmseed/frontend"
 	"github.com/vmseed/vmseed/machine"
@@ -62,6 +63,10 @@ func TestLoadSortsDocuments(t *testing.T) {
 		{"a missing object", "name: x\nred: 1\nwants: t\n" + secrets, "x by red", 1, "f:1:1"},
 		{"only objects", secrets, "", vmseed.CodeNoMachine, "f"},
 		{"two of a name", "name: x\nred: 1\n---\nname: x\nblue: 1\n", "x by red, x by blue", vmseed.CodeDuplicateMachine, ""},
+		{"XML", "<?xml version='1.0'?>\n<name>red: x</name>", "red: x by red", 0, ""},
+		{"XML of nobody's", "<!-- no -->\n<green><name>x</name></green>", "", vmseed.CodeUnknownForm, "f:2:1"},
+		{"broken XML", "\n<red:a><name>x</name>", "", element.CodeSyntax, "f:2:1"},
+		{"XML with a DTD", "<!DOCTYPE name SYSTEM 'file:///etc/passwd'><name>red: &x;</name>", "", element.CodeForbidden, "f:1:1"},
 		{"template", "name: {{ .Name }}\n  x: {{ end }}\n", "", vmseed.CodeTemplate, "f:"},
 	}
 	e := vmseed.Engine{Frontends: []frontend.Frontend{
