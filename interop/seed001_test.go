@@ -41,7 +41,7 @@ func ignitionImages(t *testing.T) string {
 	dir := t.TempDir()
 	link(t, kernel, filepath.Join(dir, "boot", "vmlinuz"))
 	link(t, initrd, filepath.Join(dir, "boot", "initrd.img"))
-	for file, about := range map[string][2]string{"fcos.img": {fedoraCoreOS, ""}, "fcos-stop.img": {stopping, " vmseed.stop"}} {
+	for file, about := range map[string][2]string{"fcos.img": {fedoraCoreOS, ""}, "fcos-stop.img": {stopping, " ignition.firstboot vmseed.stop"}} {
 		link(t, image, filepath.Join(dir, file))
 		write(t, filepath.Join(dir, file+".yaml"), `name: `+about[0]+`
 boot:

@@ -133,7 +133,7 @@ func (s *service) firstBoot(t *testing.T) (keys string) {
 		s.examine(t, "testvm", root, []testguest.Check{
 			is("cloud-init's own verdict", "cloud-init status", "status: done"),
 			is("data source", "cloud-id", "configdrive"),
-			is("host name", "hostname; hostname -f", "rheltest001\nrheltest001.example.com"),
+			is("host name", "hostname", "rheltest001"),
 			// systemd-resolved has the last word on this file, but cloud-init writes it.
 			is("custom script", "grep -c 'Writing to /etc/resolv.conf' /var/log/cloud-init.log", "1"),
 			is("no file of the script's text", "grep -l write_files /etc/resolv.conf || echo none", "none"),
@@ -154,7 +154,7 @@ func (s *service) runOnce(t *testing.T, before string) (keys string) {
 		s.examine(t, "testvm", root, []testguest.Check{
 			is("cloud-init's own verdict", "cloud-init status", "status: done"),
 			is("data source", "cloud-id", "configdrive"),
-			is("host name", "hostname; hostname -f", "testvm\ntestvm.example.com"),
+			is("host name", "hostname", "testvm"),
 			is("a new instance", "ls /var/lib/cloud/instances | wc -l", "2"),
 			is("key of root", "awk '{print $NF}' /root/.ssh/authorized_keys; stat -c '%a %U' /root/.ssh/authorized_keys", "operator@interop\n600 root"),
 			is("file", "cat /etc/motd", "Automatic configuration"),
@@ -182,9 +182,8 @@ func (s *service) plainBoot(t *testing.T, before string) {
 			is("instances", "ls /var/lib/cloud/instances | wc -l", "2"),
 			is("data source", "cloud-id", "configdrive"),
 			is("modules ran before", "grep -q 'config-ssh already ran (freq=once-per-instance)' /var/log/cloud-init.log && echo so", "so"),
-			// The search for a data source is the first stage of cloud-init, which lasts minutes where it waits for the network.
-			is("no wait for a data source", `systemctl show -p ExecMainStartTimestampMonotonic -p ExecMainExitTimestampMonotonic cloud-init-local.service |
-				cut -d= -f2 | sort -n | xargs | awk '{print ($2 - $1 < 60e6) ? "short" : ($2 - $1) / 1e6 " s"}'`, "short"),
+			// Where the drive is gone, cloud-init goes on to ask the network, and may wait for minutes.
+			is("no other data source is looked for", `awk "/running 'init-local'/ {n = 0} /Searching for network data source/ {n++} END {print n}" /var/log/cloud-init.log`, "0"),
 		})
 	})
 }
@@ -267,14 +266,18 @@ func (s *service) initialized(t *testing.T, name string) {
 	if err != nil {
 		t.Fatalf("vmseed inspect: %v\n%s", err, out)
 	}
-	var machine struct {
-		Initialized bool
-		FirstBoot   *struct {
-			Source string
-			Result *struct{ DataSource string }
+	var inspected struct {
+		Machine struct {
+			Initialized bool
+			FirstBoot   struct {
+				OK     bool
+				Result struct{ DataSource string }
+			}
 		}
 	}
-	if err := json.Unmarshal(out, &machine); err != nil || !machine.Initialized || machine.FirstBoot == nil || machine.FirstBoot.Result == nil {
+	err = json.Unmarshal(out, &inspected)
+	m := inspected.Machine
+	if err != nil || !m.Initialized || !m.FirstBoot.OK || !strings.Contains(m.FirstBoot.Result.DataSource, "ConfigDrive") {
 		t.Errorf("the first boot is over, and vmseed inspect says %s (%v)", out, err)
 	}
 }
