@@ -22,9 +22,9 @@ const (
 	ovirtKey     = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFRoaXMgaXMgYSBrZXkgZm9yIHRlc3RzIG9ubHkh user@example.org"
 )
 
-// ovirtMachine is the VM of oVirt's feature page on cloud-init: host name, root's password and key, new host keys, time
+// featurePageVM is the VM of oVirt's feature page on cloud-init: host name, root's password and key, new host keys, time
 // zone, three NICs with IPv4 and IPv6 in every form, resolvers and a file, beside a custom script with commands.
-func ovirtMachine(match string) machine.Machine {
+func featurePageVM(match string) machine.Machine {
 	yes, no := true, false
 	nics := []machine.NIC{
 		{Name: "nic1", Rename: "eth0", Match: match, Gateway4: netip.MustParseAddr("192.168.2.1"), Gateway6: netip.MustParseAddr("2001::fffa"),
@@ -52,7 +52,7 @@ func TestOVirtDrive(t *testing.T) {
 		for _, match := range []string{"mac", "name"} {
 			for _, form := range []string{"", "eni"} {
 				t.Run(fmt.Sprintf("%s/%s/%s", r.Name, match, form), func(t *testing.T) {
-					m := ovirtMachine(match)
+					m := featurePageVM(match)
 					m.Network.Format = form
 					req := request(t, m, "configdrive", "iso", datasource.Options{})
 					req.Render, req.Reboot = judge.Renderers(), true
@@ -123,7 +123,7 @@ func ovirtArrived(t *testing.T, m machine.Machine, b judge.BootResult) {
 // cloud-init searches, but the two sources of the list only, and it begins no instance with no data.
 func TestOVirtRevision(t *testing.T) {
 	for _, r := range judge.Releases(t) {
-		m := ovirtMachine("mac")
+		m := featurePageVM("mac")
 		m.Identity.Revision = 2
 		req := request(t, m, "configdrive", "iso", datasource.Options{})
 		req.DataSources, req.Reboot = []string{"Ec2", "OpenStack", "ConfigDrive", "None"}, true
@@ -155,7 +155,7 @@ func TestOVirtRebootWithoutDrive(t *testing.T) {
 				t.Errorf("%s, %s: the guest would be quiet without the file, so this proves nothing", r.Name, name)
 			}
 		}
-		m := ovirtMachine("mac")
+		m := featurePageVM("mac")
 		req := request(t, m, "configdrive", "iso", datasource.Options{})
 		req.Files, req.Cmdline = map[string][]byte{ovirtSources[1:]: dropIn[ovirtSources[1:]]}, ""
 		if got := r.DSIdentify(t, req); !got.Enabled || !slices.Contains(got.DataSources, "ConfigDrive") {
