@@ -3,14 +3,12 @@
 package api_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -71,6 +69,47 @@ func status(err error) int {
 	return 0
 }
 
+// watch returns the kinds and statuses of a machine's events once it is removed.
+func (s *service) watch(t *testing.T, id string) <-chan []string {
+	t.Helper()
+	removed := errors.New("removed")
+	out := make(chan []string, 1)
+	go func() {
+		var kinds []string
+		err := s.Events(t.Context(), client.EventFilter{Machine: id}, func(e client.Event) error {
+			kinds = append(kinds, e.Kind+" "+e.Status)
+			if e.Kind == "machine.removed" {
+				return removed
+			}
+			return nil
+		})
+		if !errors.Is(err, removed) {
+			t.Error(err)
+		}
+		out <- kinds
+	}()
+	return out
+}
+
+// refuses holds that a machine which is down is not asked for what only a running one can do.
+func (s *service) refuses(t *testing.T, id string) {
+	t.Helper()
+	ctx := t.Context()
+	for name, act := range map[string]func() (client.Machine, error){
+		"stop":     func() (client.Machine, error) { return s.Stop(ctx, id) },
+		"shutdown": func() (client.Machine, error) { return s.Shutdown(ctx, id, 0) },
+		"reboot":   func() (client.Machine, error) { return s.Reboot(ctx, id, 0) },
+		"reset":    func() (client.Machine, error) { return s.Reset(ctx, id) },
+	} {
+		if _, err := act(); !client.IsConflict(err) {
+			t.Errorf("%s of a machine that is down: %v", name, err)
+		}
+	}
+	if _, err := s.Console(ctx, id); !client.IsConflict(err) {
+		t.Errorf("console of a machine that is down: %v", err)
+	}
+}
+
 // TestMachine takes a machine through its whole life.
 func TestMachine(t *testing.T) {
 	s := begin(t)
@@ -94,34 +133,8 @@ func TestMachine(t *testing.T) {
 	if got, err := s.Documents(ctx, id); err != nil || len(got) != 1 || !got[0].Text.Equal(documents("vm1", supervisortest.Good, "#cloud-config\n{}\n")[0].Text) {
 		t.Errorf("the documents are not those that were sent: %v", err)
 	}
-	for name, act := range map[string]func() (client.Machine, error){
-		"stop":     func() (client.Machine, error) { return s.Stop(ctx, id) },
-		"shutdown": func() (client.Machine, error) { return s.Shutdown(ctx, id, 0) },
-		"reboot":   func() (client.Machine, error) { return s.Reboot(ctx, id, 0) },
-		"reset":    func() (client.Machine, error) { return s.Reset(ctx, id) },
-	} {
-		if _, err := act(); !client.IsConflict(err) {
-			t.Errorf("%s of a machine that is down: %v", name, err)
-		}
-	}
-	if _, err := s.Console(ctx, id); !client.IsConflict(err) {
-		t.Errorf("console of a machine that is down: %v", err)
-	}
-	var kinds []string
-	var mu sync.Mutex
-	watched, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() {
-		ended <- s.Events(watched, client.EventFilter{Machine: id}, func(e client.Event) error {
-			mu.Lock()
-			defer mu.Unlock()
-			kinds = append(kinds, e.Kind+" "+e.Status)
-			if e.Kind == "machine.removed" {
-				cancel()
-			}
-			return nil
-		})
-	}()
+	s.refuses(t, id)
+	watched := s.watch(t, id)
 	m, err := s.Start(ctx, id, client.StartRequest{})
 	if err != nil || m.Status == "down" {
 		t.Fatalf("%+v, %v", m, err)
@@ -159,9 +172,7 @@ func TestMachine(t *testing.T) {
 	if _, err := s.Machine(ctx, id); !client.IsNotFound(err) {
 		t.Error(err)
 	}
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	kinds := <-watched
 	for _, want := range []string{"machine.added down", "machine.status up", "machine.status down", "machine.removed "} {
 		if !slices.Contains(kinds, want) {
 			t.Errorf("no event %q in %q", want, kinds)

@@ -182,7 +182,8 @@ func (c *Client) Wait(ctx context.Context, id string, statuses ...string) (Machi
 func (c *Client) WaitFirstBoot(ctx context.Context, id string, f func(Event)) (Machine, error) {
 	return c.await(ctx, id, f, func(m Machine) (bool, error) {
 		switch {
-		case m.FirstBoot != nil && !m.FirstBoot.Time.Before(m.Started):
+		case m.FirstBoot != nil && (!m.FirstBoot.Time.Before(m.Started) || m.Status == "up"):
+			// A guest that is up and was set up in an earlier run has nothing more to say.
 			return true, nil
 		case m.Status == "down":
 			return false, fmt.Errorf("%w %s", ErrEnded, m.Reason)
