@@ -245,19 +245,21 @@ func (v vm) displayName() string {
 	return v.Namespace + "/" + v.Name
 }
 
-// documents are what the daemon keeps for a VM: the document with its passwords hashed, and where Windows sets itself up,
-// until it has done so, one with them in clear.
+// vmDocuments are what the daemon keeps for a VM: the document with its passwords hashed. Windows takes no hash of Linux's, so
+// that the document of a VM that is set up by sysprep has no password, and another one with them in clear is kept until setup
+// has taken it.
 func vmDocuments(doc element.Element) (kept, first []daemon.Document, err error) {
-	safe, err := hashed(doc)
-	if err != nil {
-		return nil, nil, err
+	safe := ovirt.Mask(doc)
+	if ovirt.KindOf(doc) != ovirt.Sysprep {
+		if safe, err = hashed(doc); err != nil {
+			return nil, nil, err
+		}
+	} else if !safe.Equal(doc) {
+		if first, err = document(doc); err != nil {
+			return nil, nil, err
+		}
 	}
-	if kept, err = document(safe); err != nil {
-		return nil, nil, err
-	}
-	if ovirt.KindOf(doc) == ovirt.Sysprep && !safe.Equal(doc) {
-		first, err = document(doc)
-	}
+	kept, err = document(safe)
 	return kept, first, err
 }
 

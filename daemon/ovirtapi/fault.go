@@ -81,9 +81,17 @@ func notOffered(what string) *fault {
 	return &fault{status: http.StatusNotImplemented, reason: "Not implemented", detail: what, code: CodeNotOffered}
 }
 
-// refused makes a fault of diagnostics about a document that a client sent: all of their errors, each with its place.
+// refused makes a fault of diagnostics about a document that a client sent: all of their errors, each with its place. What is
+// wrong with none of its lines is a matter of the state that things are in.
 func refused(list diag.List) *fault {
-	return &fault{status: http.StatusBadRequest, reason: reasonSyntax, detail: list.Error()}
+	f := &fault{status: http.StatusConflict, reason: reasonFailed}
+	for _, d := range list {
+		if d.Severity == diag.Error && (d.Field != "" || d.Range != (diag.Range{})) {
+			f.status, f.reason = http.StatusBadRequest, reasonSyntax
+		}
+	}
+	f.detail = list.Error()
+	return f
 }
 
 // badSearch is for a search text that is not understood.

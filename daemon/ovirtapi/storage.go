@@ -217,6 +217,9 @@ func (a *API) importedTemplate(request element.Element, i daemon.Image) element.
 
 // templateDocuments are what the daemon keeps for a template.
 func (a *API) templateDocuments(e element.Element) ([]daemon.Document, error) {
+	if ovirt.KindOf(e) == ovirt.Sysprep {
+		e = ovirt.Mask(e) // nobody would erase it: each VM gets its own
+	}
 	e, err := hashed(e)
 	if err != nil {
 		return nil, err
