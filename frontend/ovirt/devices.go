@@ -162,13 +162,21 @@ func (r *reader) cdroms() {
 		if !r.isMap(v) {
 			continue
 		}
-		r.only(v, "file", "id", "name")
+		for _, e := range v.Entries() {
+			if e.Key == "file" {
+				continue
+			}
+			if !slices.Contains(hypermedia, e.Key) && e.Value.Kind() != tree.Null {
+				r.note(e.Value, CodeNotActedUpon, "%s is not acted upon", e.Key)
+			}
+			e.Value.Consume()
+		}
 		file := v.Get("file")
-		r.aside(v, "id", "name")
 		if !r.isMap(file) {
 			continue
 		}
-		r.only(file, "id", "name", "storage_domain")
+		r.only(file, "content", "id", "name", "storage_domain", "type")
+		r.aside(file, "content", "type")
 		id := file.Get("id")
 		if !id.Exists() {
 			id = file.Get("name")

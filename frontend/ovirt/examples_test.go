@@ -1,6 +1,7 @@
 package ovirt
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -40,5 +41,22 @@ func TestFeaturePage(t *testing.T) {
 		if !strings.Contains(text, words) {
 			t.Errorf("%q is not in the example", words)
 		}
+	}
+}
+
+// TestEngineDocument reads a VM as an engine of 4.5 returns it with all content: everything in it is known, and what is
+// missing is the password alone.
+func TestEngineDocument(t *testing.T) {
+	data, err := os.ReadFile("testdata/engine.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, said := readOne(t, string(data))
+	if !strings.Contains(said, "f:127:24: warning[VS2512]: vm.initialization.root_password: an engine shows ******") || strings.Count(said, "[VS") != 1 {
+		t.Errorf("%s", said)
+	}
+	if m.Name != "shop" || m.Identity.Hostname != "shop.example.com" || m.Hardware.CPUs != 2 || len(m.Disks) != 1 || m.Disks[0].Name != "shop_Disk1" ||
+		len(m.Network.NICs) != 1 || m.Network.NICs[0].MAC != "56:6f:07:1c:00:0a" || !m.Network.NICs[0].DHCP4 || m.DataSource != "configdrive" {
+		t.Errorf("%+v", m)
 	}
 }

@@ -62,10 +62,27 @@ func (r *reader) network(v tree.Value, old legacy) {
 	if r.few(list, len(nics)) {
 		r.guestNICs(nics)
 	}
-	if len(nics) == 0 && len(r.m.Network.DNS.Servers)+len(r.m.Network.DNS.Search) == 0 && r.kind == CloudInit {
-		// The engine then writes no network document, and the guest's own fallback applies.
+	if len(nics) == 0 {
+		r.fallback(v)
+	}
+}
+
+// fallback is for a guest that is told of no NIC. Its own fallback is DHCP on the first one, and an engine then writes no
+// network document, or one with name servers alone, on which guests set up no NIC at all.
+func (r *reader) fallback(v tree.Value) {
+	switch dns := r.m.Network.DNS; {
+	case len(dns.Servers)+len(dns.Search) == 0 && r.kind == CloudInit:
 		r.m.Network.Mode = "dhcp"
 		r.at(r.init.Range(), "network.mode")
+	case len(dns.Servers)+len(dns.Search) > 0 && len(r.m.Network.NICs) > 0:
+		first := &r.m.Network.NICs[0]
+		first.DHCP4 = true
+		at := v.Get("dns_servers")
+		if !at.Exists() {
+			at = v.Get("dns_search")
+		}
+		r.at(at.Range(), "network.nics[0].dhcp4")
+		r.note(at, CodeNIC, "NIC %q gets its address by DHCP, or the guest would not be told of name servers", first.Name)
 	}
 }
 

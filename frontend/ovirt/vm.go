@@ -326,10 +326,11 @@ func (r *reader) os() {
 // aside says that members which oVirt has are not acted upon.
 func (r *reader) aside(v tree.Value, names ...string) {
 	for _, name := range names {
-		if x := v.Get(name); x.Exists() && x.Kind() != tree.Null {
+		x := v.Get(name)
+		if x.Exists() && x.Kind() != tree.Null {
 			r.note(x, CodeNotActedUpon, "%s is not acted upon", name)
-			x.Consume()
 		}
+		x.Consume()
 	}
 }
 
