@@ -61,7 +61,8 @@ func TestOVirtMembers(t *testing.T) {
 // TestOVirtMode lets cloud-init wait for the network where the user-data has to be fetched.
 func TestOVirtMode(t *testing.T) {
 	for data, want := range map[string]string{
-		"#cloud-config\n{}\n": "local", "#include\nhttps://example.org/ud\n": "net", "#include-once\nhttps://example.org/ud\n": "net",
+		"#cloud-config\n{}\n": "local", "#cloud-config\nwrite_files: [{path: /a, content: source}]\n": "local",
+		"#cloud-config\nwrite_files: [{path: /a, source: {uri: https://example.org/a}}]\n": "net", "#include\nhttps://example.org/ud\n": "net", "#include-once\nhttps://example.org/ud\n": "net",
 		"Content-Type: multipart/mixed; boundary=\"=\"\nMIME-Version: 1.0\n\n--=\nContent-Type: text/x-include-url\n\nhttps://example.org/ud\n--=--\n": "net",
 	} {
 		v := ovirt(t, machine.Machine{UserData: machine.UserData{Layers: []machine.Layer{{Data: secret.New(data)}}}})
