@@ -57,7 +57,7 @@ func ovirtMode(m machine.Machine) string {
 	return "local"
 }
 
-// fetches reports whether a file of a list comes from a URL, which cloud-init knows from 24.3 on.
+// fetches reports whether a file of a list comes from a URL, as 25.1 has it.
 func fetches(files *yaml.Node) bool {
 	if files == nil {
 		return false
