@@ -73,6 +73,8 @@ type Daemon struct {
 	launcher *boot.Launcher
 	domains  []StorageDomain
 	feed     feed
+	// retry is how long to wait for a supervisor that does not come.
+	retry time.Duration
 	// shaping is held from reading a template or a disk to writing what becomes of it or of what is made from it.
 	shaping sync.RWMutex
 
@@ -119,7 +121,7 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 		return nil, err
 	}
 	o.Dir = dir
-	d := &Daemon{options: o, log: o.Log, vms: map[string]*vm{}, names: map[string]string{}, templates: map[string]Template{},
+	d := &Daemon{options: o, log: o.Log, retry: retryPause, vms: map[string]*vm{}, names: map[string]string{}, templates: map[string]Template{},
 		disks: map[string]diskRecord{}, jobs: map[string]Job{}}
 	d.feed.changed, d.feed.limit = make(chan struct{}), cmp.Or(o.Events, DefaultEvents)
 	if d.log == nil {

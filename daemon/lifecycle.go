@@ -159,13 +159,7 @@ func (d *Daemon) launch(ctx context.Context, v *vm, o StartOptions) error {
 		})
 		return errors.Join(err, undone)
 	}
-	port := 0
-	if now, err := client.State(ctx); err == nil {
-		port = now.SSHPort
-	}
-	d.mutex.Lock()
-	v.port = port
-	d.mutex.Unlock()
+	d.connect(v, client)
 	err = d.publish(context.WithoutCancel(ctx), v, func(s *state) error {
 		s.Status = PoweringUp
 		return nil

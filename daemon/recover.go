@@ -170,7 +170,7 @@ func (d *Daemon) adopt(v *vm, client *supervisor.Client, openErr error) {
 	switch {
 	case d.ctx.Err() != nil:
 	case err == nil && now.Status.Alive():
-		d.found(v, client, now)
+		d.found(v, client)
 	case !s.Status.Running():
 		if err := d.removeSeeds(s); err != nil {
 			d.log.Warn("the seed of a run that has ended cannot be removed", "object", s.ID, "error", err)
@@ -190,10 +190,8 @@ func (d *Daemon) adopt(v *vm, client *supervisor.Client, openErr error) {
 }
 
 // found goes on with a VM that runs.
-func (d *Daemon) found(v *vm, client *supervisor.Client, now supervisor.State) {
-	d.mutex.Lock()
-	v.port = now.SSHPort
-	d.mutex.Unlock()
+func (d *Daemon) found(v *vm, client *supervisor.Client) {
+	d.connect(v, client)
 	_ = d.publish(d.ctx, v, func(s *state) error {
 		if s.Status.Running() {
 			return errSeen

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vmseed/vmseed/daemon"
 	"github.com/vmseed/vmseed/daemon/daemontest"
@@ -105,6 +106,40 @@ func TestAdoptionWithoutASupervisor(t *testing.T) {
 	}
 	if now, _ := client(t, o, m).State(t.Context()); now.PID != before.PID || now.Supervisor == before.Supervisor {
 		t.Errorf("processes: %d and %d, before %d and %d", now.PID, now.Supervisor, before.PID, before.Supervisor)
+	}
+	stop(t, d, m.ID)
+}
+
+// A supervisor dies and no other can be started: the VM is not taken to be down, because it may run. When there is one again, the
+// VM is what it was.
+func TestNotResponding(t *testing.T) {
+	t.Parallel() // it waits, mostly
+	o := daemontest.Options(t.TempDir())
+	o.Supervisor = []string{"false"}
+	d := daemontest.Open(t, o)
+	d.SetRetry(100 * time.Millisecond)
+	m := addGuest(t, d, "up", supervisortest.Good)
+	start(t, d, m.ID, daemon.StartOptions{})
+	daemontest.WaitStatus(t, d, m.ID, daemon.Up)
+	before, err := client(t, o, m).State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := os.FindProcess(before.Supervisor)
+	if err == nil {
+		err = p.Kill()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m = daemontest.WaitStatus(t, d, m.ID, daemon.NotResponding); m.Reason == "" {
+		t.Errorf("%+v", m)
+	}
+	if now, err := client(t, o, m).State(t.Context()); err != nil || now.PID != before.PID { // which starts a supervisor
+		t.Errorf("%+v, %v", now, err)
+	}
+	if m = daemontest.WaitStatus(t, d, m.ID, daemon.Up); m.Reason != "" {
+		t.Errorf("%+v", m)
 	}
 	stop(t, d, m.ID)
 }

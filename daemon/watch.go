@@ -15,8 +15,8 @@ import (
 // heard bounds how many events of one run a guest can cause.
 const heard = 200
 
-// pause is how long the daemon waits before it asks again for a supervisor that does not come.
-const pause = 30 * time.Second
+// retryPause is how long the daemon waits before it asks again for a supervisor that does not come.
+const retryPause = 30 * time.Second
 
 // watch follows a VM until its end, with one goroutine that waits for its supervisor's events.
 func (d *Daemon) watch(v *vm, client *supervisor.Client) {
@@ -47,7 +47,12 @@ func (d *Daemon) unwatch(v *vm) { _ = d.settled(d.ctx, v) }
 func (d *Daemon) follow(v *vm, client *supervisor.Client) (again bool) {
 	for {
 		d.answers(v, client)
-		err := client.Events(d.ctx, d.now(v).run.Sequence, func(e supervisor.Event) error { return d.observe(v, e) })
+		err := client.Events(d.ctx, d.now(v).run.Sequence, func(e supervisor.Event) error {
+			if e.Status == supervisor.Running {
+				d.connect(v, client)
+			}
+			return d.observe(v, e)
+		})
 		if d.ctx.Err() != nil {
 			return false
 		}
@@ -71,7 +76,7 @@ func (d *Daemon) follow(v *vm, client *supervisor.Client) (again bool) {
 			return []Event{e}
 		})
 		select {
-		case <-time.After(pause):
+		case <-time.After(d.retry):
 		case <-d.ctx.Done():
 			return false
 		}
@@ -101,6 +106,15 @@ func (s *state) runs() {
 	s.Status, s.Reason = PoweringUp, ""
 	if s.run.Ready {
 		s.Status = Up
+	}
+}
+
+// connect asks for the port that leads to the guest's SSH server.
+func (d *Daemon) connect(v *vm, client *supervisor.Client) {
+	if now, err := client.State(d.ctx); err == nil && now.Status.Alive() {
+		d.mutex.Lock()
+		v.port = now.SSHPort
+		d.mutex.Unlock()
 	}
 }
 
@@ -285,7 +299,11 @@ func (d *Daemon) ended(v *vm, last supervisor.State) (again bool) {
 
 // over makes a VM one that does not run.
 func (s *state) over(last supervisor.State) {
-	s.Status, s.Reason, s.Ended = Down, last.Reason, time.Now().UTC()
+	s.Reason, s.Ended = last.Reason, time.Now().UTC()
+	if s.Status == PoweringDown && s.run.Grace == 0 {
+		s.Reason = "it was stopped"
+	}
+	s.Status = Down
 	if last.Ended != nil {
 		s.Ended = *last.Ended
 	}
