@@ -9,6 +9,7 @@ import (
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/element"
 	"github.com/vmseed/vmseed/format/tree"
+	"github.com/vmseed/vmseed/internal/bounded"
 )
 
 // The resource types of CIM that items of hardware have (DSP0004, CIM_ResourceAllocationSettingData).
@@ -405,5 +406,59 @@ func (r *reader) envelope(v tree.Value) bool {
 	return r.read()
 }
 
-// configuration reads initialization/configuration: the text of an OVF to import a vm from.
-func (r *reader) configuration(v tree.Value) { v.Consume() }
+// configuration reads the type of initialization/configuration. Its data has been looked at before.
+func (r *reader) configuration(v tree.Value) {
+	if r.isMap(v) {
+		r.only(v, "data", "type")
+		r.word(v.Get("type"), "ova", "ovf")
+		v.Get("data").Consume()
+	}
+}
+
+// imported takes the OVF in initialization/configuration for the vm, which is how clients of the API import one. The name of
+// the vm itself counts. In what an engine returns it stands beside the same vm in the words of the API, and says nothing new.
+func (r *reader) imported() {
+	data := r.init.At("configuration", "data")
+	if data.Kind() != tree.Scalar || blank(data) {
+		return
+	}
+	for _, name := range []string{"cpu", "disk_attachments", "memory", "nics", "os", "status"} {
+		if r.vm.Get(name).Exists() {
+			r.note(data, CodeNotActedUpon, "the OVF is not read, because the VM beside it says the same")
+			return
+		}
+	}
+	e, l := element.ParseXML(data.File(), []byte(r.verbatim(data)), bounded.Limits{})
+	r.list = append(r.list, data.Origin("configuration/data").Carry(l)...)
+	if l.HasErrors() {
+		return
+	}
+	if e.Name != "Envelope" {
+		r.fail(data, CodeOVF, "put the text of an OVF here", "the data of the configuration is no OVF")
+		return
+	}
+	vm := r.fromOVF(stands(e, data.Range()).Tree(data.File()))
+	if !vm.Exists() {
+		return
+	}
+	r.configuration(r.init.Get("configuration"))
+	r.aside(r.init, "regenerate_ids")
+	r.sort(r.vm, vmMembersOf())
+	if name := r.text(r.vm.Get("name")); name != "" {
+		vm = vm.With(placed(r.vm.Get("name"), "name", name))
+	}
+	r.vm = vm.Tree(data.File())
+	r.init = r.vm.Get("initialization")
+}
+
+// stands returns an element whose parts all stand at one place.
+func stands(e element.Element, place diag.Range) element.Element {
+	out := element.Element{Name: e.Name, Text: e.Text, Place: place}
+	for _, a := range e.Attrs {
+		out.Attrs = append(out.Attrs, element.Attr{Name: a.Name, Value: a.Value, Place: place})
+	}
+	for _, c := range e.Children {
+		out.Children = append(out.Children, stands(c, place))
+	}
+	return out
+}

@@ -117,3 +117,30 @@ func TestOVFTroubles(t *testing.T) {
 		}
 	}
 }
+
+// An OVF in initialization/configuration is imported, unless it stands beside the vm that an engine returns.
+func TestImportedOVF(t *testing.T) {
+	configuration := func(vm, data string) string {
+		return "<vm>" + vm + "<initialization><configuration><type>ovf</type><data><![CDATA[" + data + "]]></data></configuration></initialization></vm>"
+	}
+	want, _ := readOne(t, exported)
+	want.Name = "desk-2"
+	got, said := readOne(t, configuration("<name>desk-2</name><cluster><name>Default</name></cluster>", exported))
+	if strings.Contains(said, "error") || len(got.Media) != 1 {
+		t.Errorf("%s", said)
+	}
+	sameMachine(t, got, want)
+	if got, said := readOne(t, configuration("<name>desk-2</name><memory>1073741824</memory>", exported)); said != "" || len(got.Media) != 0 || got.Hardware.Memory != 1<<30 {
+		t.Errorf("%+v\n%s", got, said)
+	}
+	for data, want := range map[string]string{
+		"<Envelope>\n<a>":           "error[VS3500]: configuration/data: element <a> is not closed",
+		"<vm/>":                     "error[VS2569]: vm.initialization.configuration.data: the data of the configuration is no OVF",
+		"<Envelope><a/></Envelope>": "the envelope describes no virtual machine",
+		"<!DOCTYPE a><a/>":          "error[VS3501]",
+	} {
+		if _, said := readOne(t, configuration("<name>a</name>", data)); !strings.Contains(said, want) {
+			t.Errorf("%s\n%s\nwant %s", data, said, want)
+		}
+	}
+}

@@ -88,6 +88,7 @@ func (r *reader) read() bool {
 	first := r.first()
 	r.at(first.Range(), "")
 	r.actionMembers()
+	r.imported()
 	r.choose()
 	r.vmMembers()
 	r.initialization()
