@@ -307,6 +307,7 @@ func (g *generator) ssh() {
 			fmt.Fprintf(&b, "HostCertificate %s-cert.pub\n", name)
 		}
 	}
+	g.hostKeys()
 	if p := g.m.SSH.PasswordAuth; p != nil {
 		fmt.Fprintf(&b, "PasswordAuthentication %s\n", yesNo(*p))
 	}
@@ -320,6 +321,26 @@ func (g *generator) ssh() {
 	if b.Len() > 0 {
 		g.file("/etc/ssh/sshd_config.d/05-vmseed.conf", b.String(), 0o600)
 		g.setup = append(g.setup, includeSSH)
+	}
+}
+
+// hostKeys is about the keys that the guest makes of itself. Fedora CoreOS and its kin have a unit for each type.
+func (g *generator) hostKeys() {
+	if g.m.SSH.DeleteHostKeys != nil {
+		g.list.Add(diag.Diagnostic{Code: CodeNoWords, Severity: diag.Note, Range: g.place("ssh.deleteHostKeys"), Field: "ssh.deleteHostKeys",
+			Summary: "images for Ignition bring no host keys, so there are none to delete or to keep: each guest makes its own"})
+	}
+	wanted := g.m.SSH.GenKeyTypes
+	switch {
+	case len(wanted) == 0:
+	case !g.family.ostree:
+		g.lost("ssh.genKeyTypes", "guests of this distribution make host keys of every type", "give host keys")
+	default:
+		for _, t := range []string{"rsa", "ecdsa", "ed25519"} {
+			if !slices.Contains(wanted, t) {
+				g.unit(types.Unit{Name: "sshd-keygen@" + t + ".service", Mask: of(true)})
+			}
+		}
 	}
 }
 

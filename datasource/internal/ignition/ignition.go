@@ -41,7 +41,7 @@ func Expresses() machine.FieldSet {
 		"users.name", "users.default", "users.gecos", "users.uid", "users.primaryGroup", "users.groups", "users.home",
 		"users.noCreateHome", "users.shell", "users.system", "users.password", "users.passwordHash", "users.lockPassword",
 		"users.expirePassword", "users.inactive", "users.expires", "users.sshAuthorizedKeys", "users.sudo",
-		"groups", "ssh.authorizedKeys", "ssh.hostKeys", "ssh.passwordAuth", "ssh.disableRoot",
+		"groups", "ssh.authorizedKeys", "ssh.hostKeys", "ssh.deleteHostKeys", "ssh.genKeyTypes", "ssh.passwordAuth", "ssh.disableRoot",
 		"files", "environment", "mounts", "deviceLinks", "storage", "units", "bootcmd", "runcmd", "scripts", "phoneHome",
 		"powerState.mode", "powerState.delay", "powerState.message", "powerState.condition",
 		"userData.layers", "userData.raw", "userData.mountScriptMark", "ignition"))

@@ -98,7 +98,7 @@ func examples() []example {
 			"Content-Type: multipart/mixed; boundary=b\nMIME-Version: 1.0\n\n--b\nContent-Type: text/x-shellscript-per-boot\nContent-Disposition: attachment; filename=\"two words\"\n\n"+
 				"#!/usr/bin/env python3\nprint()\n--b\nContent-Type: text/cloud-boothook\n\n#!/bin/sh\necho hook\n--b--\n")}, datasource.Options{}},
 		{"users", machine.Machine{
-			SSH: machine.SSH{AuthorizedKeys: []string{"ssh-ed25519 AAAA k"}, PasswordAuth: of(false), DisableRoot: of(true)},
+			SSH: machine.SSH{AuthorizedKeys: []string{"ssh-ed25519 AAAA k"}, GenKeyTypes: []string{"ed25519"}, PasswordAuth: of(false), DisableRoot: of(true)},
 			Users: []machine.User{{Name: "a", UID: of(1001), Groups: []string{"wheel", "devs"}, PrimaryGroup: "staff", Password: secret.New("p"), LockPassword: of(true), Sudo: []string{"ALL=(ALL) ALL", "other=(x) y"}},
 				{Default: true, ExpirePassword: true, Groups: []string{"docker"}, Sudo: []string{"ALL=(ALL) NOPASSWD:ALL"}}, {Name: "homeless", NoCreateHome: true, SSHAuthorizedKeys: []string{"ssh-ed25519 AAAA h"}, LockPassword: of(true)}},
 			Groups: []machine.Group{{Name: "devs", GID: of(2000), Members: []string{"a", "daemon", "core"}}}}, datasource.Options{}},

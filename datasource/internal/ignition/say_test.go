@@ -67,6 +67,8 @@ func TestSaid(t *testing.T) {
 		{"time zone that leaves its directory", machine.Machine{Guest: machine.Guest{Timezone: "../shadow"}}, "error[VS4143]: guest.timezone: "},
 		{"time server of two words", machine.Machine{NTP: machine.NTP{Servers: []string{"a b"}}}, "error[VS4143]: ntp: "},
 		{"host key of no type", machine.Machine{SSH: machine.SSH{HostKeys: []machine.HostKey{{Type: "dsa"}}}}, "error[VS4143]: ssh.hostKeys[0]: "},
+		{"host keys that are made anew", machine.Machine{SSH: machine.SSH{DeleteHostKeys: of(true)}}, "note[VS4140]: ssh.deleteHostKeys: "},
+		{"types of host keys elsewhere", machine.Machine{Guest: machine.Guest{Release: "flatcar"}, SSH: machine.SSH{GenKeyTypes: []string{"rsa"}}}, "warning[VS4140]: ssh.genKeyTypes: "},
 		{"layout of no disk", disk(machine.DiskLayout{Disk: "x"}), "error[VS4146]: storage.disks[0]: "},
 		{"layout of no path", disk(machine.DiskLayout{Device: "vdb"}), "error[VS4143]: storage.disks[0]: "},
 		{"table of another kind", disk(machine.DiskLayout{Disk: "d", Table: "mbr"}), "warning[VS4147]: storage.disks[0]: "},
