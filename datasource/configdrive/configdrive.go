@@ -217,7 +217,7 @@ func addContent(contents *[]seed.File, data secret.Text) string {
 }
 
 // networkFiles returns network_data.json or, where the machine asks for the text of interfaces(5), a file that the
-// meta-data refers to: network_config is how cloud-init has found it since 0.7.1, network-interfaces how those before did.
+// meta-data refers to: network_config is how cloud-init finds it, network-interfaces how 0.6.3 did.
 func networkFiles(m machine.Machine, meta metadata.Object) (data secret.Text, contents []seed.File, l diag.List) {
 	doc, own, dropped := network.Document(m)
 	if own {
