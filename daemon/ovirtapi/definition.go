@@ -1,6 +1,7 @@
 package ovirtapi
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"regexp"
@@ -147,7 +148,7 @@ func osType(os string) string {
 	return "other"
 }
 
-// definitions are the documents of VMs and templates as elements, read once for each version of a document.
+// definitions are the documents of VMs and templates as elements, made once for each version of a document.
 type definitions struct {
 	mu   sync.Mutex
 	list map[string]definition
@@ -155,36 +156,43 @@ type definitions struct {
 
 type definition struct {
 	text string
-	// root is absent when the document is none of this API's.
 	root element.Element
 }
 
-// of gives the element of an object's document.
+// of gives the element of an object's document. It is absent when the document is none of this API's.
 func (c *definitions) of(id string, documents []daemon.Document, root string) element.Element {
 	if len(documents) != 1 {
 		return element.Element{}
 	}
 	text := documents[0].Text.Reveal()
+	return c.made(id, text, func() element.Element {
+		if !element.IsXML([]byte(text)) {
+			return element.Element{}
+		}
+		e, list := element.ParseXML(documents[0].Name, []byte(text), bounded.Limits{})
+		if list.HasErrors() || e.Name != root {
+			return element.Element{}
+		}
+		return e
+	})
+}
+
+// made gives what was made of a text, which is made when the object had another one the last time.
+func (c *definitions) made(id, text string, make func() element.Element) element.Element {
 	c.mu.Lock()
 	known, found := c.list[id]
 	c.mu.Unlock()
 	if found && known.text == text {
 		return known.root
 	}
-	parsed := definition{text: text}
-	if element.IsXML([]byte(text)) {
-		e, list := element.ParseXML(documents[0].Name, []byte(text), bounded.Limits{})
-		if !list.HasErrors() && e.Name == root {
-			parsed.root = e
-		}
-	}
+	root := make()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.list == nil {
 		c.list = map[string]definition{}
 	}
-	c.list[id] = parsed
-	return parsed.root
+	c.list[id] = definition{text, root}
+	return root
 }
 
 // sweep drops objects that are gone, once there are more of them than of others.
@@ -224,7 +232,34 @@ func (a *API) asVM(m daemon.Machine) vm {
 	if doc := a.parsed.of(m.ID, m.Documents, "vm"); doc.Exists() {
 		return vm{Machine: m, doc: doc}
 	}
-	return vm{Machine: m, doc: withHardware(element.New("vm"), daemon.Defaults{}), foreign: true}
+	var text strings.Builder
+	for _, d := range m.Documents {
+		text.WriteString(d.Text.Reveal())
+		text.WriteByte(0)
+	}
+	doc := a.parsed.made(m.ID+"/foreign", text.String(), func() element.Element { return a.described(m.ID) })
+	return vm{Machine: m, doc: doc, foreign: true}
+}
+
+// described is what can be said in oVirt's words about a VM whose documents are of another form.
+func (a *API) described(id string) element.Element {
+	doc := element.New("vm")
+	m, _, err := a.d.Placed(context.Background(), id)
+	if err != nil {
+		return withHardware(doc, daemon.Defaults{})
+	}
+	h := m.Hardware
+	defaults := daemon.Defaults{OS: m.Guest.OS, Memory: h.Memory, CPUs: h.CPUs, Firmware: h.Firmware}
+	if h.Sockets+h.Cores+h.Threads > 0 {
+		doc = doc.Append(element.New("cpu", element.New("topology", element.Int("cores", int64(max(h.Cores, 1))),
+			element.Int("sockets", int64(max(h.Sockets, 1))), element.Int("threads", int64(max(h.Threads, 1))))))
+	}
+	nics := element.List("nics")
+	for _, n := range m.Network.NICs {
+		nics = nics.Append(element.New("nic", element.Text("name", n.Name), element.New("mac", element.Text("address", n.MAC))).
+			WithAttr("id", own("nic", id+"/"+n.Name)))
+	}
+	return withHardware(doc.Append(nics), defaults)
 }
 
 func (a *API) vms(*request) ([]vm, error) {

@@ -178,7 +178,8 @@ func TestForeign(t *testing.T) {
 		text    string
 	}{
 		{"GET /ovirt-engine/api/vms?search=name%3Dnative HTTP/1.1", 200, "<name>native</name>"},
-		{"GET" + path + "/nics HTTP/1.1", 200, "<nics/>"},
+		{"GET" + path + "/nics HTTP/1.1", 200, "<name>nic0</name>"},
+		{"PUT" + path + " HTTP/1.1\nContent-Type: application/xml\n\n<vm><name>renamed</name></vm>", 200, "<name>renamed</name>"},
 		{"PUT" + path + " HTTP/1.1\nContent-Type: application/xml\n\n<vm><description>x</description></vm>", 409, "did not come through this API"},
 		{"POST" + path + "/start HTTP/1.1\nContent-Type: application/xml\n\n<action><vm><memory>2147483648</memory></vm></action>", 409, "did not come through this API"},
 		{"POST" + path + "/start HTTP/1.1\nContent-Type: application/xml\n\n<action><use_cloud_init>true</use_cloud_init></action>", 200, "complete"},

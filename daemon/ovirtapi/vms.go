@@ -280,7 +280,7 @@ func (a *API) updateVM(q *request) (reply, error) {
 		if name != "" {
 			m.Name = name
 		}
-		if len(over.Without("name").Children) == 0 && name == "" {
+		if len(over.Without("name").Children) == 0 && (name == "" || v.foreign) {
 			return nil
 		}
 		return a.redefine(m, func(doc element.Element) (element.Element, error) { return overlaid(doc, over) })
