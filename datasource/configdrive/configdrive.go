@@ -228,7 +228,7 @@ func networkFiles(m machine.Machine, meta metadata.Object) (data secret.Text, co
 	l = append(dropped, l...)
 	switch {
 	case !ok:
-	case m.Network.Format == "eni":
+	case m.Network.Format == "eni" && len(c.Links) > 0:
 		text, problems := netconfig.EncodeENI(c)
 		l = append(l, problems...)
 		if len(text) > 0 {

@@ -107,6 +107,8 @@ func TestOVirtNetwork(t *testing.T) {
 		{"interfaces(5) and one that stays down", machine.Network{Format: "eni", NICs: []machine.NIC{nic, silent}}, "", []string{
 			"auto eth0\niface eth0 inet static\n    address 192.0.2.7\n    netmask 255.255.255.0\n    gateway 192.0.2.1\n",
 			"[main]\nno-auto-default+=mac:52:54:00:00:00:03\n"}},
+		{"interfaces(5), all stay down", machine.Network{Format: "eni", NICs: []machine.NIC{unnamed}}, `{"links":[],"networks":[],"services":[]}`,
+			[]string{"[main]\nno-auto-default+=interface-name:=eth2\n"}},
 		{"interfaces(5), nothing said", machine.Network{Format: "eni"}, "", nil},
 	} {
 		v := ovirt(t, machine.Machine{Network: tt.n})
@@ -122,7 +124,7 @@ func TestOVirtNetwork(t *testing.T) {
 		}
 		meta := text(v, base+"meta_data.json")
 		eni := `"network_config":{"content_path":"/content/0000","path":"/etc/network/interfaces"}`
-		if want := tt.n.Format == "eni" && len(tt.contents) > 0; strings.Contains(meta, eni) != want || strings.Contains(meta, `"network-interfaces":"auto eth0\n`) != want {
+		if want := tt.n.Format == "eni" && len(tt.contents) > 0 && tt.data == ""; strings.Contains(meta, eni) != want || strings.Contains(meta, `"network-interfaces":"auto eth0\n`) != want {
 			t.Errorf("%s: %s", tt.name, meta)
 		}
 		if strings.Contains(flat+meta, "00:00:00:00") {
