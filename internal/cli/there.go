@@ -217,20 +217,39 @@ func (v remoteVM) Events(ctx context.Context, since int, f func(supervisor.Event
 	return v.trouble(err)
 }
 
-// WaitFirstBoot returns the guest's final word.
+// WaitFirstBoot returns the guest's final word on this run. What the daemon keeps as the word on the first boot may be that
+// of an earlier one.
 func (v remoteVM) WaitFirstBoot(ctx context.Context, f func(supervisor.Event)) (report.Event, error) {
-	m, err := v.client.WaitFirstBoot(ctx, v.id, func(e client.Event) {
-		if out := event(e); f != nil && out.Sequence != 0 {
-			f(out)
+	m, err := v.machine(ctx)
+	if err != nil {
+		return report.Event{}, err
+	}
+	if m.FirstBoot != nil && !m.FirstBoot.Time.Before(m.Started) {
+		return m.FirstBoot.Event, nil
+	}
+	reason := m.Reason
+	var final *report.Event
+	done := errors.New("done")
+	err = v.Events(ctx, 0, func(e supervisor.Event) error {
+		if f != nil {
+			f(e)
 		}
+		if e.Status != "" {
+			reason = e.Reason
+		}
+		if e.Report != nil && e.Report.Stage.Ended() {
+			final = e.Report
+			return done
+		}
+		return nil
 	})
 	switch {
-	case errors.Is(err, client.ErrEnded):
-		return report.Event{}, fmt.Errorf("%w (%s)", supervisor.ErrEnded, m.Reason)
+	case final != nil:
+		return *final, nil
 	case err != nil:
-		return report.Event{}, v.trouble(err)
+		return report.Event{}, err
 	}
-	return m.FirstBoot.Event, nil
+	return report.Event{}, fmt.Errorf("%w (%s)", supervisor.ErrEnded, reason)
 }
 
 // WaitCredentials returns at once: the daemon says in its events how far the guest agent is.

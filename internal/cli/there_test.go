@@ -2,11 +2,16 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -138,5 +143,85 @@ func TestOwnCA(t *testing.T) {
 		if got := ownCA(host); got != want {
 			t.Errorf("%s: %q, want %q", host, got, want)
 		}
+	}
+}
+
+// daemonOf answers for one machine and its events, as a daemon does.
+func daemonOf(t *testing.T, m client.Machine, events ...client.Event) remoteVM {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/machines/{id}", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(m) })
+	mux.HandleFunc("GET /api/v1/events", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		since, _ := strconv.ParseUint(r.URL.Query().Get("since"), 10, 64)
+		for _, e := range events {
+			if text, err := json.Marshal(e); err == nil && e.ID > since {
+				fmt.Fprintf(w, "id: %d\ndata: %s\n\n", e.ID, text)
+			}
+		}
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+	c, err := client.New(client.Options{URL: srv.URL, Token: secret.New("t")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return remoteVM{there{&app{}, c}, m.ID, supervisor.Plan{Name: m.Name}}
+}
+
+// TestWaitThere waits for the guest's word on the run that goes on, not on an earlier one.
+func TestWaitThere(t *testing.T) {
+	first, second := time.Unix(1000, 0).UTC(), time.Unix(2000, 0).UTC()
+	word := func(at time.Time, host string) *report.Event {
+		return &report.Event{Stage: report.Done, Time: at, Result: &report.Result{Hostname: host}}
+	}
+	earlier := &client.FirstBoot{Event: *word(first.Add(time.Minute), "first")}
+	said := func(id uint64, at time.Time, host string) client.Event {
+		return client.Event{ID: id, Time: at.Add(time.Minute), Kind: "machine.report", Report: word(at.Add(time.Minute), host)}
+	}
+	down := client.Event{ID: 9, Time: second.Add(time.Hour), Kind: "machine.status", Status: "down", Text: "it was shut down"}
+	for name, tt := range map[string]struct {
+		m      client.Machine
+		events []client.Event
+		host   string
+		err    error
+	}{
+		"first boot that is over": {client.Machine{Status: "up", Started: first, FirstBoot: earlier}, nil, "first", nil},
+		"first boot that goes on": {client.Machine{Status: "powering_up", Started: first}, []client.Event{said(1, first, "first")}, "first", nil},
+		"second boot":             {client.Machine{Status: "powering_up", Started: second, FirstBoot: earlier}, []client.Event{said(1, first, "first"), said(2, second, "second")}, "second", nil},
+		"ends without a word":     {client.Machine{Status: "powering_up", Started: second, FirstBoot: earlier}, []client.Event{said(1, first, "first"), down}, "", supervisor.ErrEnded},
+		"does not run":            {client.Machine{Status: "down", Reason: "why", Started: second}, nil, "", supervisor.ErrEnded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.m.ID = "1"
+			got, err := daemonOf(t, tt.m, tt.events...).WaitFirstBoot(t.Context(), nil)
+			if !errors.Is(err, tt.err) || tt.err != nil && !strings.Contains(err.Error(), "(") {
+				t.Fatalf("got %v, want %v", err, tt.err)
+			}
+			if err == nil && got.Result.Hostname != tt.host {
+				t.Errorf("the word of %s, want that of %s", got.Result.Hostname, tt.host)
+			}
+		})
+	}
+}
+
+// TestPowerThere knows before it asks whether a VM runs, so that the commands end as they do here.
+func TestPowerThere(t *testing.T) {
+	ctx := t.Context()
+	running, down := daemonOf(t, client.Machine{ID: "1", Status: "up"}), daemonOf(t, client.Machine{ID: "1", Status: "down"})
+	if err := running.Start(ctx, true); !errors.Is(err, supervisor.ErrRunning) {
+		t.Errorf("start of one that runs: %v", err)
+	}
+	_, console := down.Console(ctx)
+	for name, err := range map[string]error{"stop": down.Stop(ctx, time.Second), "force": down.Stop(ctx, 0), "reset": down.Reset(ctx), "console": console} {
+		if !errors.Is(err, supervisor.ErrNotRunning) {
+			t.Errorf("%s of one that does not run: %v", name, err)
+		}
+	}
+	if err := running.log(ctx, io.Discard, false, true); statusOf(err) != exitUsage {
+		t.Errorf("QEMU's own words are asked for: %v", err)
 	}
 }
