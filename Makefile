@@ -21,6 +21,7 @@ E2E_TIMEOUT ?= 60m
 
 # Every fuzz target, as directory:function. internal/archtest holds it complete.
 FUZZ = \
+	./daemon/api:FuzzMask \
 	./daemon/ovirtapi:FuzzSearch \
 	./daemon/server:FuzzExpect \
 	./datasource/internal/ignition:FuzzCompose \

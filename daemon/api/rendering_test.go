@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/vmseed/vmseed/daemon/api"
 	"github.com/vmseed/vmseed/daemon/client"
@@ -221,4 +222,19 @@ func TestSeedOrder(t *testing.T) {
 	if want := []string{"configdrive a", "configdrive b", "nocloud a", "nocloud b"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
+}
+
+// FuzzMask looks for a secret value in what is shown, wherever it stood.
+func FuzzMask(f *testing.F) {
+	f.Add("password: hunter2\nx: value\n", "value")
+	f.Add("chpasswd:\n  list: |\n    a:b\n<Password>x</Password> data:,x%20y", "hunter2")
+	f.Add("eA==\n"+base64.StdEncoding.EncodeToString([]byte("token: abcdefghijklmnop")), "abcdefgh")
+	f.Fuzz(func(t *testing.T, text, value string) {
+		if len(value) < 4 || strings.ContainsFunc(value, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }) {
+			return
+		}
+		if got := api.Mask(text, value); strings.Contains(got, value) && utf8.ValidString(text) {
+			t.Errorf("%q shows %q as %q", text, value, got)
+		}
+	})
 }

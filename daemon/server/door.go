@@ -62,6 +62,7 @@ func (s *Server) route(x *exchange, r *http.Request) {
 	case path == pathSession && r.Method == http.MethodPost, path == pathOpenAPI:
 		x.Header().Set("Cache-Control", "no-store")
 		serve(x, r, s.config.API)
+		x.denied = x.status == http.StatusUnauthorized || x.status == http.StatusTooManyRequests
 	case below(path, pathAPI):
 		s.admit(x, r, s.config.API)
 	default:
@@ -114,12 +115,11 @@ func (s *Server) admit(x *exchange, r *http.Request, h http.Handler) {
 		serve(x, r, h)
 	case r.Context().Err() != nil:
 	case errors.As(err, &slow):
+		x.denied = true
 		x.Header().Set("Retry-After", seconds(slow))
 		x.refuse(r, http.StatusTooManyRequests, err.Error())
-	case errors.Is(err, auth.ErrDenied), errors.Is(err, auth.ErrExpired):
-		x.challenge(r)
-		x.refuse(r, http.StatusUnauthorized, err.Error())
-	case errors.Is(err, errNobody):
+	case errors.Is(err, auth.ErrDenied), errors.Is(err, auth.ErrExpired), errors.Is(err, errNobody):
+		x.denied = errors.Is(err, auth.ErrDenied)
 		x.challenge(r)
 		x.refuse(r, http.StatusUnauthorized, err.Error())
 	default:

@@ -33,8 +33,9 @@ type exchange struct {
 	cancel  context.CancelFunc
 	id      string
 	from    netip.Addr
-	// user is who asks, once that is known.
+	// user is who asks, once that is known; denied means that somebody tried to be one.
 	user     string
+	denied   bool
 	status   int
 	sent     int64
 	hijacked bool
@@ -227,7 +228,7 @@ func loggedQuery(raw string) string {
 func (x *exchange) log(r *http.Request, took time.Duration) {
 	level := slog.LevelInfo
 	switch {
-	case x.status >= 500:
+	case x.status >= 500, x.denied:
 		level = slog.LevelWarn
 	case r.URL.Path == pathHealth || r.URL.Path == pathOVirtHealth:
 		level = slog.LevelDebug
@@ -239,6 +240,10 @@ func (x *exchange) log(r *http.Request, took time.Duration) {
 	attrs := []slog.Attr{slog.String("id", x.id), slog.String("from", x.from.String()), slog.String("user", x.user), slog.String("method", short(r.Method, 16)),
 		slog.String("path", short(r.URL.Path, 500)), slog.Int("status", status), slog.Int64("bytes", x.sent), slog.Duration("took", took.Round(time.Microsecond)),
 		slog.String("agent", short(r.UserAgent(), 100))}
+	if x.denied {
+		// Without the name, for which a password is easily typed.
+		attrs = append(attrs, slog.String("login", "refused"))
+	}
 	if r.URL.RawQuery != "" {
 		attrs = append(attrs, slog.String("query", short(loggedQuery(r.URL.RawQuery), 500)))
 	}

@@ -358,7 +358,7 @@ func TestLog(t *testing.T) {
 			t.Errorf("the log has %.30q", log[at:])
 		}
 	}
-	for _, want := range []string{`"query":"canary-3=…&max=7&password=…&search=name=x&token=…"`, `"user":"admin@internal"`, `"path":"/ovirt-engine/api/vms"`, `"from":"127.0.0.1"`, `(malformed)`} {
+	for _, want := range []string{`"query":"canary-3=…&max=7&password=…&search=name=x&token=…"`, `"user":"admin@internal"`, `"path":"/ovirt-engine/api/vms"`, `"from":"127.0.0.1"`, `(malformed)`, `"login":"refused"`} {
 		if !strings.Contains(log, want) {
 			t.Errorf("no %s in the log:\n%s", want, log)
 		}

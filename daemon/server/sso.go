@@ -124,9 +124,11 @@ func (s *Server) token(x *exchange, r *http.Request) {
 			"exp": strconv.FormatInt(session.Idle.UnixMilli(), 10)})
 	case r.Context().Err() != nil:
 	case errors.As(err, &slow):
+		x.denied = true
 		x.Header().Set("Retry-After", seconds(slow))
 		x.sso(http.StatusBadRequest, ssoError(scopeAPI, "access_denied", "Cannot authenticate user: "+err.Error()+"."))
 	case errors.Is(err, auth.ErrDenied):
+		x.denied = true
 		x.sso(http.StatusBadRequest, ssoError(scopeAPI, "access_denied", "Cannot authenticate user: "+err.Error()+"."))
 	default:
 		s.config.Log.Error("nobody can log in", "id", x.id, "error", err)
