@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"slices"
+	"strings"
 
 	"github.com/vmseed/vmseed"
 	"github.com/vmseed/vmseed/diag"
@@ -97,7 +98,22 @@ func (d *Daemon) place(m machine.Machine, o owned) (machine.Machine, diag.List) 
 		}
 	}
 	m, problems := d.options.Engine.Place(m, machine.Facts{})
+	revise(&m, 0)
 	return m, append(l, problems...)
+}
+
+// firstRevision ends the instance id of VMs whose first boot was not asked for again, where those of others have -r1 and on.
+const firstRevision = "-r0"
+
+// revise raises the revision of a placed machine. cloud-init's ConfigDrive goes on with what it has in its cache, and does
+// not look at the drive, when the instance id of that is the UUID of the firmware, so VMs of the daemon never have such an id.
+func revise(m *machine.Machine, by int) {
+	id := &m.Identity
+	id.Revision += by
+	id.InstanceID = strings.TrimSuffix(id.InstanceID, firstRevision)
+	if id.Revision == 0 && equalUUID(id.InstanceID, id.UUID) {
+		id.InstanceID += firstRevision
+	}
 }
 
 // apply fills in what a machine does not say.
@@ -127,7 +143,7 @@ func fill[T comparable](field *T, value T) {
 // content is a keyed hash of what a machine's guest takes in at its first boot, whichever generation of it that is. The key
 // keeps who has seen the hash from trying passwords.
 func (d *Daemon) content(m machine.Machine) (string, diag.List) {
-	m.Identity.Revision = 0
+	m.Identity.Revision, m.Identity.InstanceID = 0, strings.TrimSuffix(m.Identity.InstanceID, firstRevision)
 	s, l := d.options.Engine.Render(m, vmseed.RenderOptions{})
 	if l.HasErrors() {
 		return "", l

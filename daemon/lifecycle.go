@@ -122,7 +122,7 @@ func (d *Daemon) launch(ctx context.Context, v *vm, o StartOptions) error {
 			return problems
 		}
 		if generation, next.Content = old.generation(o, content); generation != old.Generation {
-			m.Identity.Revision += generation - old.Generation
+			revise(&m, generation-old.Generation)
 		}
 	}
 	options, err := d.bootOptions(old, m, o, &l)
