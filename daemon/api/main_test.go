@@ -132,6 +132,7 @@ type document struct {
 
 type operation struct {
 	OperationID string `json:"operationId"`
+	Summary     string `json:"summary"`
 	RequestBody struct {
 		Required bool `json:"required"`
 		Content  map[string]struct {
