@@ -187,6 +187,9 @@ func (a *API) importImage(q *request) (reply, error) {
 		if bad := checkName("Template", r.Name, true); bad != nil {
 			return reply{}, bad
 		}
+		if template, err = a.resolved(template); err != nil {
+			return reply{}, err
+		}
 		if r.Documents, err = a.templateDocuments(a.importedTemplate(template, i)); err != nil {
 			return reply{}, err
 		}

@@ -122,7 +122,10 @@ func (a *API) updateTemplate(q *request) (reply, error) {
 	if q.id(0) == daemon.BlankTemplate {
 		return reply{}, failed("Cannot edit Template. The Blank template does not change.")
 	}
-	over := element.New("template", q.body.Without(append(serverMembers(), "cluster", "nics", "cdroms", "name")...).Children...)
+	over, err := a.resolved(element.New("template", q.body.Without(append(serverMembers(), "cluster", "nics", "cdroms", "name")...).Children...))
+	if err != nil {
+		return reply{}, err
+	}
 	if bad := checkHardware(over); bad != nil {
 		return reply{}, bad
 	}

@@ -133,12 +133,9 @@ func (a *API) runOnce(q *request, v vm, over, key element.Element) ([]daemon.Doc
 	if clear := a.parsed.of(v.ID+"/first", v.FirstBootDocuments, "vm"); clear.Exists() {
 		whole = clear
 	}
-	if discs := over.Child("cdroms"); discs.Exists() {
-		attached, err := a.disc(discs.Child("cdrom"))
-		if err != nil {
-			return nil, err
-		}
-		over = over.With(attached)
+	over, err := a.resolved(over)
+	if err != nil {
+		return nil, err
 	}
 	doc, err := overlaid(whole, over)
 	if err != nil {

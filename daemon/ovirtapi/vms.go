@@ -152,7 +152,10 @@ func (a *API) newDefinition(id string, body element.Element, t daemon.Template) 
 		base = element.New("template")
 	}
 	base = withHardware(base.Without(append(serverMembers(), "name", "description", "comment", "cluster", "template")...), t.Defaults)
-	over := element.New("vm", body.Without(append(serverMembers(), "cluster", "template")...).Children...)
+	over, err := a.resolved(element.New("vm", body.Without(append(serverMembers(), "cluster", "template")...).Children...))
+	if err != nil {
+		return over, err
+	}
 	// What the request says about its processors alone says it about all of them: four cores of the template and two sockets
 	// of the request would be eight.
 	if over.Get("cpu/topology").Exists() {
@@ -245,7 +248,9 @@ func (a *API) placed(q *request, err error) error {
 			out = append(out, d)
 		}
 	}
-	return out
+	f := refused(list)
+	f.detail = out.Error()
+	return f
 }
 
 // updateVM lays a request over a VM's definition, as a whole or not at all.
@@ -275,7 +280,10 @@ func (a *API) updateVM(q *request) (reply, error) {
 			return reply{}, bad
 		}
 	}
-	over := element.New("vm", q.body.Without(append(serverMembers(), "cluster", "template", "nics", "cdroms")...).Children...)
+	over, err := a.resolved(element.New("vm", q.body.Without(append(serverMembers(), "cluster", "template", "nics", "cdroms")...).Children...))
+	if err != nil {
+		return reply{}, err
+	}
 	m, err := a.d.Update(q.ctx, v.ID, func(m *daemon.Machine) error {
 		if name != "" {
 			m.Name = name
