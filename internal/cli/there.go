@@ -190,18 +190,29 @@ func (v remoteVM) Remove(ctx context.Context) error {
 // Events calls f with the events of the VM's run.
 func (v remoteVM) Events(ctx context.Context, since int, f func(supervisor.Event) error) error {
 	m, err := v.machine(ctx)
-	if err != nil || !state(m).Status.Alive() {
+	if err != nil {
 		return err
 	}
+	return v.run(ctx, m, since, func(e client.Event) error {
+		if out := event(e); out.Sequence != 0 {
+			return f(out)
+		}
+		return nil
+	})
+}
+
+// run calls f with the events of the run that a machine is in, and returns when that has ended.
+func (v remoteVM) run(ctx context.Context, m client.Machine, since int, f func(client.Event) error) error {
+	if !state(m).Status.Alive() {
+		return nil
+	}
 	ended := errors.New("ended")
-	err = v.client.Events(ctx, client.EventFilter{Since: uint64(since), Machine: v.id}, func(e client.Event) error {
+	err := v.client.Events(ctx, client.EventFilter{Since: uint64(since), Machine: v.id}, func(e client.Event) error {
 		if e.Time.Before(m.Started) {
 			return nil // of an earlier run
 		}
-		if out := event(e); out.Sequence != 0 {
-			if err := f(out); err != nil {
-				return err
-			}
+		if err := f(e); err != nil {
+			return err
 		}
 		if e.Kind == "machine.removed" || e.Kind == "machine.status" && e.Status == "down" {
 			return ended
@@ -217,8 +228,11 @@ func (v remoteVM) Events(ctx context.Context, since int, f func(supervisor.Event
 	return v.trouble(err)
 }
 
+// replayTime is how long a daemon may take to tell what has happened already.
+const replayTime = 10 * time.Second
+
 // WaitFirstBoot returns the guest's final word on this run. What the daemon keeps as the word on the first boot may be that
-// of an earlier one.
+// of an earlier one, and all that there is: a guest that was set up then may be up without another.
 func (v remoteVM) WaitFirstBoot(ctx context.Context, f func(supervisor.Event)) (report.Event, error) {
 	m, err := v.machine(ctx)
 	if err != nil {
@@ -227,25 +241,36 @@ func (v remoteVM) WaitFirstBoot(ctx context.Context, f func(supervisor.Event)) (
 	if m.FirstBoot != nil && !m.FirstBoot.Time.Before(m.Started) {
 		return m.FirstBoot.Event, nil
 	}
+	settled := m.FirstBoot != nil && m.Status == "up"
+	limited, cancel := context.WithCancel(ctx)
+	if settled {
+		limited, cancel = context.WithTimeout(ctx, replayTime)
+	}
+	defer cancel()
 	reason := m.Reason
 	var final *report.Event
 	done := errors.New("done")
-	err = v.Events(ctx, 0, func(e supervisor.Event) error {
-		if f != nil {
-			f(e)
+	err = v.run(limited, m, 0, func(e client.Event) error {
+		if out := event(e); f != nil && out.Sequence != 0 {
+			f(out)
 		}
-		if e.Status != "" {
-			reason = e.Reason
-		}
-		if e.Report != nil && e.Report.Stage.Ended() {
+		switch {
+		case e.Report != nil && e.Report.Stage.Ended():
 			final = e.Report
 			return done
+		case e.Status == "up" && m.FirstBoot != nil: // its word on this run would have come before
+			final = &m.FirstBoot.Event
+			return done
+		case e.Status != "":
+			reason = e.Text
 		}
 		return nil
 	})
 	switch {
 	case final != nil:
 		return *final, nil
+	case settled && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
+		return m.FirstBoot.Event, nil
 	case err != nil:
 		return report.Event{}, err
 	}

@@ -192,8 +192,11 @@ func TestWaitThere(t *testing.T) {
 		"first boot that is over": {client.Machine{Status: "up", Started: first, FirstBoot: earlier}, nil, "first", nil},
 		"first boot that goes on": {client.Machine{Status: "powering_up", Started: first}, []client.Event{said(1, first, "first")}, "first", nil},
 		"second boot":             {client.Machine{Status: "powering_up", Started: second, FirstBoot: earlier}, []client.Event{said(1, first, "first"), said(2, second, "second")}, "second", nil},
-		"ends without a word":     {client.Machine{Status: "powering_up", Started: second, FirstBoot: earlier}, []client.Event{said(1, first, "first"), down}, "", supervisor.ErrEnded},
-		"does not run":            {client.Machine{Status: "down", Reason: "why", Started: second}, nil, "", supervisor.ErrEnded},
+		"up without a word": {client.Machine{Status: "powering_up", Started: second, FirstBoot: earlier}, []client.Event{said(1, first, "first"),
+			{ID: 3, Time: second.Add(time.Second), Kind: "machine.status", Status: "powering_up"},
+			{ID: 4, Time: second.Add(time.Minute), Kind: "machine.status", Status: "up"}}, "first", nil},
+		"ends without a word": {client.Machine{Status: "powering_up", Started: second, FirstBoot: earlier}, []client.Event{said(1, first, "first"), down}, "", supervisor.ErrEnded},
+		"does not run":        {client.Machine{Status: "down", Reason: "why", Started: second}, nil, "", supervisor.ErrEnded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.m.ID = "1"
