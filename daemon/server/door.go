@@ -17,6 +17,7 @@ import (
 // The paths that the server answers itself, and those of the APIs.
 const (
 	pathHealth      = "/healthz"
+	pathEngine      = "/ovirt-engine"
 	pathOVirtHealth = "/ovirt-engine/services/health"
 	pathCA          = "/ovirt-engine/services/pki-resource"
 	pathLogout      = "/ovirt-engine/services/sso-logout"
@@ -117,14 +118,13 @@ func (s *Server) admit(x *exchange, r *http.Request, h http.Handler) {
 	case errors.As(err, &slow):
 		x.denied = true
 		x.Header().Set("Retry-After", seconds(slow))
-		x.refuse(r, http.StatusTooManyRequests, err.Error())
+		x.problem(http.StatusTooManyRequests, err.Error())
 	case errors.Is(err, auth.ErrDenied), errors.Is(err, auth.ErrExpired), errors.Is(err, errNobody):
 		x.denied = errors.Is(err, auth.ErrDenied)
-		x.challenge(r)
-		x.refuse(r, http.StatusUnauthorized, err.Error())
+		x.challenge(err)
 	default:
 		s.config.Log.Error("nobody can log in", "id", x.id, "error", err)
-		x.refuse(r, http.StatusServiceUnavailable, "the daemon cannot read its users; its log says why")
+		x.problem(http.StatusServiceUnavailable, "the daemon cannot read its users; its log says why")
 	}
 }
 
@@ -156,19 +156,16 @@ func (s *Server) identify(x *exchange, r *http.Request) (auth.Identity, error) {
 }
 
 // challenge says how to prove who one is. Browsers ask their users for a password when they see Basic, which is for
-// clients of oVirt alone.
-func (x *exchange) challenge(r *http.Request) {
-	if below(r.URL.Path, pathOVirt) {
+// clients of oVirt alone; those get no body, for they would take any for an answer of the API.
+func (x *exchange) challenge(err error) {
+	oVirt := below(x.path, pathOVirt)
+	if oVirt {
 		x.Header().Add("WWW-Authenticate", `Basic realm="vmseed", charset="UTF-8"`)
 	}
 	x.Header().Add("WWW-Authenticate", `Bearer realm="vmseed"`)
-}
-
-// refuse says no: without a body to clients of oVirt, which would take any for an answer of the API.
-func (x *exchange) refuse(r *http.Request, status int, detail string) {
-	if below(r.URL.Path, pathOVirt) {
-		x.WriteHeader(status)
+	if oVirt {
+		x.WriteHeader(http.StatusUnauthorized)
 		return
 	}
-	x.problem(status, detail)
+	x.problem(http.StatusUnauthorized, err.Error())
 }

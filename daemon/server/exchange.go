@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -32,6 +33,7 @@ type exchange struct {
 	control *http.ResponseController
 	cancel  context.CancelFunc
 	id      string
+	path    string
 	from    netip.Addr
 	// user is who asks, once that is known; denied means that somebody tried to be one.
 	user     string
@@ -46,7 +48,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	x := &exchange{ResponseWriter: w, server: s, control: http.NewResponseController(w), cancel: cancel, id: newID(), from: remote(r)}
+	x := &exchange{ResponseWriter: w, server: s, control: http.NewResponseController(w), cancel: cancel, id: newID(), path: r.URL.Path, from: remote(r)}
 	defer s.streams.remove(x)
 	r = r.WithContext(context.WithValue(ctx, exchangeKey{}, x))
 	h := w.Header()
@@ -197,12 +199,34 @@ func (x *exchange) panicked(p any) (abort bool) {
 	return false
 }
 
-// problem answers with a problem document (RFC 9457).
+// problem says no in the way of whom the client wants to speak to: as a fault of oVirt's API, as its single sign-on, or
+// with a problem document (RFC 9457). The SDKs of oVirt show their users no other text.
 func (x *exchange) problem(status int, detail string) {
-	x.Header().Set("Content-Type", "application/problem+json")
+	switch {
+	case below(x.path, pathOVirt):
+		x.fault(status, detail)
+	case below(x.path, pathEngine):
+		x.sso(status, ssoError(scopeAPI, "server_error", detail))
+	default:
+		x.Header().Set("Content-Type", "application/problem+json")
+		x.Header().Set("Cache-Control", "no-store")
+		x.WriteHeader(status)
+		_ = json.NewEncoder(x).Encode(map[string]any{"status": status, "title": http.StatusText(status), "detail": detail, "request": x.id})
+	}
+}
+
+// fault answers as oVirt's API does.
+func (x *exchange) fault(status int, detail string) {
+	var answer struct {
+		XMLName xml.Name `xml:"fault"`
+		Detail  string   `xml:"detail"`
+		Reason  string   `xml:"reason"`
+	}
+	answer.Detail, answer.Reason = detail+" (request "+x.id+")", "Operation Failed"
+	x.Header().Set("Content-Type", "application/xml;charset=UTF-8")
 	x.Header().Set("Cache-Control", "no-store")
 	x.WriteHeader(status)
-	_ = json.NewEncoder(x).Encode(map[string]any{"status": status, "title": http.StatusText(status), "detail": detail, "request": x.id})
+	_ = xml.NewEncoder(x).Encode(answer)
 }
 
 // harmless are the query parameters whose values the log shows; the names of all others stand there alone.

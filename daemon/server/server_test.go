@@ -229,6 +229,26 @@ func TestDoor(t *testing.T) {
 	}
 }
 
+// TestRefusals says no in words that each kind of client shows its user.
+func TestRefusals(t *testing.T) {
+	r := begin(t, func(c *Config) { c.OVirt = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("x") }) })
+	for path, want := range map[string]string{
+		"/ovirt-engine/api/vms":         "<fault><detail>the daemon does not know this host",
+		"/ovirt-engine/sso/oauth/token": `"error":"the daemon does not know this host`,
+		"/api/v1/machines":              `"detail":"the daemon does not know this host`,
+	} {
+		answer := r.do(t, http.MethodGet, path, "", "Host", "evil.example")
+		media := answer.Header.Get("Content-Type")
+		if got := text(t, answer); answer.StatusCode != http.StatusMisdirectedRequest || !strings.Contains(got, want) {
+			t.Errorf("%s: %s %s %s", path, answer.Status, media, got)
+		}
+	}
+	answer := r.do(t, http.MethodGet, "/ovirt-engine/api", "", "Authorization", "Bearer "+r.token(t))
+	if got := text(t, answer); answer.StatusCode != 500 || !strings.HasPrefix(got, "<fault><detail>") || !strings.Contains(got, answer.Header.Get(RequestID)) {
+		t.Error(answer.Status, got)
+	}
+}
+
 // TestOtherSites refuses changes that a page of another site asks for with the user's browser.
 func TestOtherSites(t *testing.T) {
 	r := begin(t, nil)
