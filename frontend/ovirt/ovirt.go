@@ -37,7 +37,7 @@ func (Frontend) Read(_ context.Context, src frontend.Source) ([]machine.Machine,
 		roots, problems := rootsOf(doc.Tree)
 		l = append(l, problems...)
 		for _, root := range roots {
-			r := reader{options: src.Options, root: root, m: &machine.Machine{}, places: machine.Places{}}
+			r := reader{root: root, m: &machine.Machine{}, places: machine.Places{}}
 			r.m.Document = machine.Document{Form: "ovirt", Text: secret.FromBytes(doc.Data)}
 			if r.read() {
 				r.m.Places = r.places
@@ -66,8 +66,7 @@ type root struct {
 // reader reads one vm. Its methods report troubles in list and go on, so that one run shows them all.
 type reader struct {
 	root
-	options frontend.Options
-	list    diag.List
+	list diag.List
 	// kind is how the guest is set up at first boot.
 	kind Kind
 

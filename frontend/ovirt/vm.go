@@ -40,11 +40,11 @@ func vmMembersOf() members {
 	return members{}.
 		with(used, `bios comment cdroms cpu cpu_shares custom_cpu_model custom_emulated_machine description disk_attachments domain id
 			initialization memory name nics os payloads rng_device serial_number tpm_enabled`).
-		with(engine, `affinity_labels applications cluster cpu_profile creation_status creation_time creation external_host_provider
+		with(engine, `affinity_labels applications cluster cpu_profile creation_status creation_time external_host_provider
 			fqdn guest_info guest_operating_system guest_time_zone has_illegal_images host instance_type katello_errata large_icon
 			next_run_configuration_exists origin original_template permissions quota reported_devices run_once sessions small_icon
 			snapshots start_time statistics status status_detail stop_reason stop_time storage_domain tags template use_latest_template_version
-			vm_pool vm version cpu_statistics users comment_id`).
+			vm_pool vm version`).
 		with(tuning, `auto_pinning_policy console cpu_pinning_policy custom_compatibility_version custom_properties delete_protected display
 			dynamic_cpu graphics_consoles high_availability io lease memory_policy migration migration_downtime multi_queues_enabled
 			numa_nodes numa_tune_mode placement_policy soundcard_enabled sso storage_error_resume_behaviour time_zone timezone tunnel_migration type
@@ -104,11 +104,7 @@ func (r *reader) vmMembers() {
 	if !r.vm.Exists() {
 		return
 	}
-	table := vmMembersOf()
-	if r.kind == Sysprep {
-		table["domain"] = used // the account that joins one
-	}
-	r.sort(r.vm, table)
+	r.sort(r.vm, vmMembersOf())
 	r.names()
 	r.hardware()
 	r.firmware()
