@@ -1,14 +1,10 @@
 package configdrive
 
 import (
-	"slices"
 	"strconv"
-	"strings"
-
-	"go.yaml.in/yaml/v4"
 
 	"github.com/vmseed/vmseed/datasource/internal/metadata"
-	"github.com/vmseed/vmseed/format/cloudconfig"
+	"github.com/vmseed/vmseed/datasource/internal/userdata"
 	"github.com/vmseed/vmseed/machine"
 )
 
@@ -42,32 +38,8 @@ func asOVirt(m machine.Machine, meta metadata.Object, dynamic map[string]string)
 // ovirtMode is local, by which cloud-init does its work before the network is up, as in oVirt, unless the user-data or
 // files in it can only be fetched over the network.
 func ovirtMode(m machine.Machine) string {
-	for _, x := range m.UserData.Layers {
-		text := x.Data.Reveal()
-		kind := cloudconfig.Recognise([]byte(text))
-		for _, remote := range []cloudconfig.Kind{cloudconfig.Include, cloudconfig.IncludeOnce} {
-			if kind == remote || strings.Contains(text, remote.ContentType()) {
-				return "net"
-			}
-		}
-		if doc, _ := cloudconfig.Parse(x.Origin, []byte(text)); doc != nil && fetches(doc.Get("write_files")) {
-			return "net"
-		}
+	if userdata.Fetches(m) {
+		return "net"
 	}
 	return "local"
-}
-
-// fetches reports whether a file of a list comes from a URL, as 25.1 has it.
-func fetches(files *yaml.Node) bool {
-	if files == nil {
-		return false
-	}
-	return slices.ContainsFunc(files.Content, func(f *yaml.Node) bool {
-		for i := 0; i+1 < len(f.Content); i += 2 {
-			if f.Content[i].Value == "source" {
-				return true
-			}
-		}
-		return false
-	})
 }

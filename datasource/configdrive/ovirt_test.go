@@ -1,6 +1,8 @@
 package configdrive
 
 import (
+	"compress/gzip"
+	"encoding/base64"
 	"net/netip"
 	"strings"
 	"testing"
@@ -58,9 +60,34 @@ func TestOVirtMembers(t *testing.T) {
 	}
 }
 
+// squeezed is a text as gzip.
+func squeezed(t *testing.T, text string) string {
+	t.Helper()
+	var b strings.Builder
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// enveloped is a text in a MIME message as Python's email package writes it, for which a part of text needs base64.
+func enveloped(text string) string {
+	return "Content-Type: multipart/mixed; boundary=\"=\"\nMIME-Version: 1.0\n\n--=\nContent-Type: text/plain; charset=\"utf-8\"\nMIME-Version: 1.0\n" +
+		"Content-Transfer-Encoding: base64\n\n" + base64.StdEncoding.EncodeToString([]byte(text)) + "\n--=--\n"
+}
+
 // TestOVirtMode lets cloud-init wait for the network where the user-data has to be fetched.
 func TestOVirtMode(t *testing.T) {
+	const include, source = "#include\nhttps://example.org/ud\n", "write_files: [{path: /a, source: {uri: https://example.org/a}}]\n"
 	for data, want := range map[string]string{
+		squeezed(t, include): "net", enveloped(include): "net", enveloped("#cloud-config\n" + source): "net", squeezed(t, enveloped(include)): "net",
+		"## template: jinja\n#cloud-config\n" + source: "net", "## template: jinja\n#cloud-config\nfqdn: {{ v1.instance_id }}\n": "local",
+		"#cloud-config-archive\n- {type: text/x-include-url, content: \"https://example.org/ud\"}\n": "local", // of which cloud-init makes nothing
+		"#!/bin/sh\n# text/x-include-url\n": "local", "#cloud-config\nwrite_files: {path: /a}\n": "local",
 		"#cloud-config\n{}\n": "local", "#cloud-config\nwrite_files: [{path: /a, content: source}]\n": "local",
 		"#cloud-config\nwrite_files: [{path: /a, source: {uri: https://example.org/a}}]\n": "net", "#include\nhttps://example.org/ud\n": "net", "#include-once\nhttps://example.org/ud\n": "net",
 		"Content-Type: multipart/mixed; boundary=\"=\"\nMIME-Version: 1.0\n\n--=\nContent-Type: text/x-include-url\n\nhttps://example.org/ud\n--=--\n": "net",
@@ -157,6 +184,10 @@ func TestOVirtUserData(t *testing.T) {
 		{"perhaps another list", "#cloud-config\nwrite_files:\n- {path: /etc/cloud/cloud.cfg.d/05.cfg, encoding: b64, content: Zm9v}\n", machine.Machine{}, false, nil},
 		{"another file, encoded", "#cloud-config\nwrite_files:\n- {path: /etc/motd, encoding: b64, content: Zm9v}\n", machine.Machine{}, true, nil},
 		{"a list among the files", "", machine.Machine{Files: []machine.File{{Path: "/etc/cloud/cloud.cfg", Content: secret.New("datasource_list: [ None ]\n")}}}, false, nil},
+		{"a list in gzip", squeezed(t, "#cloud-config\nbootcmd: [\"echo 'datasource_list: [ None ]' > /etc/cloud/cloud.cfg.d/99.cfg\"]\n"), machine.Machine{}, false, nil},
+		{"a list in a MIME message", enveloped("#!/bin/sh\nsed -i /datasource_list/d /etc/cloud/cloud.cfg\n"), machine.Machine{}, false, nil},
+		{"no list in a MIME message", enveloped("#!/bin/sh\n"), machine.Machine{}, true, nil},
+		{"perhaps another list in a template", "## template: jinja\n#cloud-config\nwrite_files:\n- {path: /etc/cloud/cloud.cfg.d/05.cfg, encoding: b64, content: Zm9v}\n", machine.Machine{}, false, nil},
 		{"a list by a command", "", machine.Machine{RunCmd: []machine.Command{{Shell: "sed -i /datasource_list/d /etc/cloud/cloud.cfg"}}}, false, nil},
 	} {
 		tt.m.UserData = layers(tt.script)

@@ -2,12 +2,14 @@ package userdata
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/vmseed/vmseed/datasource/internal/metadata"
 	"github.com/vmseed/vmseed/format/cloudconfig"
+	"github.com/vmseed/vmseed/format/cloudconfig/parts"
 	"github.com/vmseed/vmseed/machine"
 )
 
@@ -44,10 +46,11 @@ func ownSources(m machine.Machine) (at string, ok bool) {
 		}
 	}
 	for _, x := range m.UserData.Layers {
-		text := x.Data.Reveal()
-		look("userData.layers", text)
-		if doc, _ := cloudconfig.Parse(x.Origin, []byte(text)); doc != nil && isCloudConfig(x) && encodedConfig(doc.Get("write_files")) {
-			return "userData.layers", true
+		for _, p := range pieces(x) {
+			look("userData.layers", string(p.Data))
+			if doc := settings(p); doc != nil && encodedConfig(doc.Get("write_files")) {
+				return "userData.layers", true
+			}
 		}
 	}
 	for _, f := range m.Files {
@@ -63,6 +66,46 @@ func ownSources(m machine.Machine) (at string, ok bool) {
 		look("bootcmd", c.Shell+strings.Join(c.Args, " "))
 	}
 	return at, found
+}
+
+// Fetches reports whether the guest needs its network to read the author's documents: one is an include, or has files that
+// come from a URL, as 25.1 has it.
+func Fetches(m machine.Machine) bool {
+	return slices.ContainsFunc(slices.Concat(m.UserData.Layers, m.VendorData), func(x machine.Layer) bool {
+		return slices.ContainsFunc(pieces(x), func(p parts.Part) bool {
+			if p.Kind == cloudconfig.Include || p.Kind == cloudconfig.IncludeOnce {
+				return !p.Archived
+			}
+			doc := settings(p)
+			return doc != nil && fetched(doc.Get("write_files"))
+		})
+	})
+}
+
+// pieces are the parts of a document as the guest's handlers get them, whatever they are wrapped in. What is wrong with the
+// wrapping is said where the document is linted.
+func pieces(x machine.Layer) []parts.Part {
+	out, _ := parts.Unpack(x.Origin, []byte(x.Data.Reveal()))
+	return out
+}
+
+// settings is the cloud-config in a part, rendered or not, else nil.
+func settings(p parts.Part) *cloudconfig.Document {
+	parse := cloudconfig.Parse
+	switch {
+	case p.Kind == cloudconfig.Jinja && cloudconfig.JinjaKind(p.Data) == cloudconfig.CloudConfig:
+		parse = cloudconfig.ParseTemplate
+	case p.Kind != cloudconfig.CloudConfig:
+		return nil
+	}
+	doc, _ := parse(p.Origin, p.Data)
+	return doc
+}
+
+// fetched reports whether a file of a list has a source.
+func fetched(files *yaml.Node) bool {
+	return files != nil && files.Kind == yaml.SequenceNode &&
+		slices.ContainsFunc(files.Content, func(f *yaml.Node) bool { return field(f, "source") != nil })
 }
 
 // encodedConfig reports whether a list of files has one below cloud-init's configuration whose content cannot be read.
