@@ -109,12 +109,6 @@ type Lister interface {
 	List(ctx context.Context) ([]string, error)
 }
 
-// Preparer is the optional power to make everything that Start needs, disks and plan, without starting the machine. What is
-// there already is kept, so a machine that was prepared starts with the disks that it was given then.
-type Preparer interface {
-	Prepare(ctx context.Context, vm VM) error
-}
-
 // Planner is the optional power to say what Start would run, without running it.
 type Planner interface {
 	Plan(ctx context.Context, vm VM) ([]string, error)

@@ -106,12 +106,6 @@ func (q *QEMU) Plan(_ context.Context, vm hypervisor.VM) ([]string, error) {
 	return append([]string{plan.Program}, plan.Attempts[0].Args...), nil
 }
 
-// Prepare makes the disks of a placed machine and its plan, without starting it.
-func (q *QEMU) Prepare(ctx context.Context, vm hypervisor.VM) error {
-	_, err := q.prepare(ctx, vm)
-	return err
-}
-
 // prepare makes what a start needs, the plan last: a VM's directory with a plan is complete.
 func (q *QEMU) prepare(ctx context.Context, vm hypervisor.VM) (command, error) {
 	if vm.StateDir == "" {

@@ -3,10 +3,9 @@
 // it. The command walks it once for each VM; the daemon walks it again for every start of a VM that it keeps.
 //
 //	placed machine + Options ─New, Again▶ Prepared ─Start▶ running VM
-//	                                              └─Save▶ a VM that can be started later
 //
-// Preparing changes nothing that a VM in the same directory needs: a new seed stands beside the old one until Start or
-// Save has written the plan that names it.
+// Preparing changes nothing that a VM in the same directory needs: a new seed stands beside the old one until Start has
+// written the plan that names it.
 package boot
 
 import (
@@ -56,8 +55,6 @@ type Options struct {
 	NoSeed bool
 	// Delivery is one of Ways; empty means auto.
 	Delivery string
-	// Attach are further attachments, such as the image of a CD in a drive.
-	Attach []seed.Attachment
 	// Render changes how the seed is rendered. Extra parts are added by this package.
 	Render vmseed.RenderOptions
 	// VM are wishes for the start itself.
@@ -74,7 +71,7 @@ type Volume struct {
 	hypervisor.Volume
 }
 
-// Prepared is a VM that can be started. One of Start, Save and Discard ends it.
+// Prepared is a VM that can be started. Start or Discard ends it.
 type Prepared struct {
 	// VM is what the hypervisor starts.
 	VM hypervisor.VM
@@ -138,7 +135,7 @@ func (l *Launcher) New(ctx context.Context, m machine.Machine, o Options) (*Prep
 }
 
 // Again prepares the next start of a VM that has a directory: the disks in it stay, a new seed is made, and it takes the
-// place of the old one when Start or Save has written the new plan. The VM must not run.
+// place of the old one when Start has written the new plan. The VM must not run.
 func (l *Launcher) Again(ctx context.Context, m machine.Machine, o Options) (*Prepared, diag.List, error) {
 	dir := l.Dir(m, o)
 	client, err := supervisor.Open(dir)
@@ -217,7 +214,6 @@ func (l *Launcher) prepare(ctx context.Context, m machine.Machine, o Options, di
 	p.VM.Machine.Network.NICs = documented(m, &list)
 	p.VM.Login = login(m, rootImage(o, m))
 	err := p.attach(ctx, m, o, &list, seeds)
-	p.VM.Attachments = append(p.VM.Attachments, o.Attach...)
 	p.Seed = describe(o, m, p.VM.Attachments)
 	return p, list, err
 }
@@ -251,20 +247,6 @@ func (p *Prepared) Start(ctx context.Context) (*supervisor.Client, error) {
 		return nil, fmt.Errorf("the VMs of the hypervisor %s have no supervisor", p.launcher.Engine.Hypervisors[0].Name())
 	}
 	return owned.Client(), nil
-}
-
-// Save makes the VM's disks and its plan without starting it. On an error a VM that was to be new is gone.
-func (p *Prepared) Save(ctx context.Context) error {
-	h, ok := p.launcher.Engine.Hypervisors[0].(hypervisor.Preparer)
-	err := fmt.Errorf("the hypervisor %s makes VMs only when it starts them", p.launcher.Engine.Hypervisors[0].Name())
-	if ok {
-		err = h.Prepare(ctx, p.VM)
-	}
-	if err != nil {
-		return errors.Join(err, p.Discard())
-	}
-	defer p.release()
-	return p.settle()
 }
 
 // settle makes the new VM one that stays, or the old seed one that was.

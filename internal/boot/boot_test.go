@@ -13,33 +13,45 @@ import (
 	"github.com/vmseed/vmseed/hypervisor"
 	"github.com/vmseed/vmseed/internal/supervisor"
 	"github.com/vmseed/vmseed/machine"
-	"github.com/vmseed/vmseed/seed"
 )
 
-// shelf is a hypervisor that makes plans and starts nothing.
+// shelf is a hypervisor that makes plans and runs nothing.
 type shelf struct{ fail error }
 
-func (shelf) Name() string                                                      { return "shelf" }
-func (shelf) Expresses() machine.FieldSet                                       { return machine.HardwareFields() }
-func (shelf) Open(context.Context, string) (hypervisor.Handle, error)           { return nil, supervisor.ErrNoVM }
-func (s shelf) Start(context.Context, hypervisor.VM) (hypervisor.Handle, error) { return nil, s.fail }
+func (shelf) Name() string                { return "shelf" }
+func (shelf) Expresses() machine.FieldSet { return machine.HardwareFields() }
+func (shelf) Open(context.Context, string) (hypervisor.Handle, error) {
+	return nil, supervisor.ErrNoVM
+}
 
-// Prepare writes the attachments into the plan as QEMU does, some of them in JSON.
-func (s shelf) Prepare(_ context.Context, vm hypervisor.VM) error {
+// Start writes the attachments into the plan as QEMU does, in JSON.
+func (s shelf) Start(_ context.Context, vm hypervisor.VM) (hypervisor.Handle, error) {
 	if s.fail != nil {
-		return s.fail
+		return nil, s.fail
 	}
 	var args []string
 	for _, a := range vm.Attachments {
 		text, err := json.Marshal(map[string]string{"filename": a.Path})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		args = append(args, "-blockdev", string(text))
 	}
 	plan := supervisor.Plan{Namespace: vm.Machine.Namespace, Name: vm.Machine.Name, Attempts: []supervisor.Attempt{{Accel: "tcg", Args: args}}}
-	return plan.Save(vm.StateDir)
+	if err := plan.Save(vm.StateDir); err != nil {
+		return nil, err
+	}
+	client, err := supervisor.Open(vm.StateDir)
+	return handle{client: client}, err
 }
+
+// handle is a VM on the shelf.
+type handle struct {
+	hypervisor.Handle
+	client *supervisor.Client
+}
+
+func (h handle) Client() *supervisor.Client { return h.client }
 
 // shelved is a launcher whose VMs are never started, below a directory with a name that arguments must quote.
 func shelved(t *testing.T, s shelf) *Launcher {
@@ -75,17 +87,17 @@ func seeds(t *testing.T, dir string) string {
 	return strings.Join(out, " ")
 }
 
-// TestKeptVM makes a VM without starting it and prepares its starts: the old seed stays until the plan names the new one.
+// TestKeptVM makes a VM and prepares its later starts: the old seed stays until the plan names the new one.
 func TestKeptVM(t *testing.T) {
 	l := shelved(t, shelf{})
-	ctx, m, o := t.Context(), placed(t, l, "one"), Options{ID: "1234", Attach: []seed.Attachment{{Kind: seed.Drive, Path: "/cd.iso"}}}
+	ctx, m, o := t.Context(), placed(t, l, "one"), Options{ID: "1234"}
 	dir := filepath.Join(l.Root, "default_1234")
 	p, list, err := l.New(ctx, m, o)
 	if err != nil || list.HasErrors() {
 		t.Fatal(err, list)
 	}
-	if err := p.Save(ctx); err != nil {
-		t.Fatal(err)
+	if c, err := p.Start(ctx); err != nil || c.Dir != dir {
+		t.Fatal(c, err)
 	}
 	if all, err := supervisor.List(l.Root); err != nil || !slices.Equal(all, []string{dir}) {
 		t.Fatalf("the VMs are %v, %v", all, err)
@@ -117,11 +129,11 @@ func TestKeptVM(t *testing.T) {
 		if p, _, err = l.Again(ctx, placed(t, l, want), o); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.Save(ctx); err != nil || seeds(t, dir) != want {
+		if _, err := p.Start(ctx); err != nil || seeds(t, dir) != want {
 			t.Fatalf("%v, the VM has %s, want %s", err, seeds(t, dir), want)
 		}
 		plan, err := supervisor.LoadPlan(dir)
-		if err != nil || !names(plan, "/"+want+"/") || names(plan, "/seed.iso") || !names(plan, "/cd.iso") {
+		if err != nil || !names(plan, "/"+want+"/") || names(plan, "/seed.iso") {
 			t.Errorf("%v, the plan is %+v", err, plan)
 		}
 		s, err := l.Engine.Open(filepath.Join(dir, want, "seed.iso"))
@@ -136,20 +148,15 @@ func TestFailedVM(t *testing.T) {
 	broken := errors.New("the disk is full")
 	l := shelved(t, shelf{fail: broken})
 	ctx, m := t.Context(), placed(t, l, "one")
-	for name, end := range map[string]func(*Prepared) error{
-		"Save":  func(p *Prepared) error { return p.Save(ctx) },
-		"Start": func(p *Prepared) error { _, err := p.Start(ctx); return err },
-	} {
-		p, _, err := l.New(ctx, m, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := end(p); !errors.Is(err, broken) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if left, err := os.ReadDir(l.Root); err != nil || len(left) > 0 {
-			t.Errorf("%s leaves %v, %v", name, left, err)
-		}
+	p, _, err := l.New(ctx, m, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Start(ctx); !errors.Is(err, broken) {
+		t.Errorf("the start that fails: %v", err)
+	}
+	if left, err := os.ReadDir(l.Root); err != nil || len(left) > 0 {
+		t.Errorf("it leaves %v, %v", left, err)
 	}
 	m.Shares = []machine.Share{{Name: "home", HostPath: "/nowhere"}}
 	if p, list, err := l.New(ctx, m, Options{}); p != nil || err != nil || !list.HasErrors() {
@@ -160,8 +167,10 @@ func TestFailedVM(t *testing.T) {
 	}
 
 	kept := shelved(t, shelf{})
-	p, _, err := kept.New(ctx, placed(t, kept, "one"), Options{})
-	if err != nil || p.Save(ctx) != nil {
+	if p, _, err = kept.New(ctx, placed(t, kept, "one"), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
 	dir := kept.Dir(m, Options{})
@@ -169,7 +178,7 @@ func TestFailedVM(t *testing.T) {
 	if p, _, err = kept.Again(ctx, placed(t, kept, "two"), Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Save(ctx); !errors.Is(err, broken) || seeds(t, dir) != "default_vm.more.iso seed.iso" {
+	if _, err := p.Start(ctx); !errors.Is(err, broken) || !strings.HasSuffix(seeds(t, dir), "default_vm.more.iso seed-2 seed.iso") {
 		t.Errorf("%v, the VM has %s", err, seeds(t, dir))
 	}
 }
