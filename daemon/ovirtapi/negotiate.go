@@ -181,7 +181,7 @@ func write(w http.ResponseWriter, r *http.Request, f format, a reply) error {
 // nothing when there is one. In XML that was written no text looks like a tag.
 func encode(f format, e element.Element) ([]byte, error) {
 	if f == formatJSON {
-		return e.JSON()
+		return typed(e).JSON()
 	}
 	data, err := e.XML()
 	if err != nil {
@@ -189,6 +189,28 @@ func encode(f format, e element.Element) ([]byte, error) {
 	}
 	out := make([]byte, 0, len(data)+len(data)/16+len(xmlDeclaration))
 	return appendTexts(append(out, xmlDeclaration...), data), nil
+}
+
+// typed gives the texts that are booleans and numbers in the API's model their JSON form. Definitions come as XML, in which there
+// is no difference; without this a member would be a number or a text by where it is from.
+func typed(e element.Element) element.Element {
+	switch e.Name {
+	case "cores", "cpu_shares", "guaranteed", "max", "memory", "monitors", "priority", "sockets", "threads":
+		if e.Text != "" && len(e.Text) < 19 && allDigits(e.Text) {
+			e.Kind = element.Number
+		}
+	case "comment", "content", "custom_script", "description", "host_name", "name", "user_name", "value":
+	default:
+		if e.Text == "true" || e.Text == "false" {
+			e.Kind = element.Boolean
+		}
+	}
+	children := make([]element.Element, len(e.Children))
+	for i, c := range e.Children {
+		children[i] = typed(c)
+	}
+	e.Children = children
+	return e
 }
 
 const xmlDeclaration = `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>` + "\n"
