@@ -140,7 +140,7 @@ func TestPayloads(t *testing.T) {
 			continue
 		}
 		x := m.Media[0]
-		if x.Kind != "payload" || x.Format != "iso" || x.Label != "DATA" || x.Bus != "sata" || !cmp.Equal(x.Files, want, equal) {
+		if x.Kind != "payload" || x.Format != "iso" || x.Label != "DATA" || x.Bus != "scsi" || !cmp.Equal(x.Files, want, equal) {
 			t.Errorf("%s: %+v", name, x)
 		}
 	}

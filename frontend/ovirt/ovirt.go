@@ -95,8 +95,27 @@ func (r *reader) read() bool {
 	if slices.ContainsFunc(r.m.Disks, func(d machine.Disk) bool { return d.Device == "cdrom" }) {
 		r.noSeed(r.vm.Get("cdroms")) // an engine makes none either, and the CD may be a prepared config drive
 	}
+	r.optical()
 	r.nameIt(first)
 	return true
+}
+
+// optical puts CDs where the guest has a driver: Windows brings one for SATA, and kernels for clouds may have none but that
+// for virtio-scsi.
+func (r *reader) optical() {
+	if r.m.Guest.OS == "windows" {
+		return
+	}
+	for i := range r.m.Disks {
+		if r.m.Disks[i].Device == "cdrom" {
+			r.m.Disks[i].Bus = "scsi"
+		}
+	}
+	for i := range r.m.Media {
+		if r.m.Media[i].Format == "iso" {
+			r.m.Media[i].Bus = "scsi"
+		}
+	}
 }
 
 // first returns the outermost value that there is.
