@@ -1,13 +1,20 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/vmseed/vmseed"
+	"github.com/vmseed/vmseed/format/kubeobject"
 )
+
+// separator stands between the documents of one file.
+const separator = "---\n"
 
 func (a *app) convert() *cobra.Command {
 	var in inputFlags
@@ -40,11 +47,28 @@ func (a *app) convert() *cobra.Command {
 			if err := a.failed(l, true); err != nil { // check does not convert, so it has not all of the notes
 				return err
 			}
-			_, err = fmt.Fprint(a.Out, strings.Join(out, "---\n"))
+			if err := a.namesakes(cmd.Context(), out, to); err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(a.Out, strings.Join(out, separator))
 			return err
 		},
 	}
 	in.register(cmd)
 	cmd.Flags().StringVar(&to, "to", "native", "the form to write")
 	return cmd
+}
+
+// namesakes refuses machines that have one name in the form and had several before: whoever applied the file would get one.
+func (a *app) namesakes(ctx context.Context, texts []string, form string) error {
+	if len(texts) < 2 {
+		return nil
+	}
+	_, l := a.engine.Load(ctx, []vmseed.Input{{File: form, Data: []byte(strings.Join(texts, separator))}}, vmseed.LoadOptions{})
+	for _, d := range l {
+		if d.Code == vmseed.CodeDuplicateMachine || d.Code == kubeobject.CodeDuplicate {
+			return &exitError{exitInput, fmt.Errorf("%s in the form %s; convert them one by one with --name, and rename one", d.Summary, form)}
+		}
+	}
+	return nil
 }
