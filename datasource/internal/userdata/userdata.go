@@ -286,6 +286,17 @@ func (c *composer) compose(layers []machine.Layer, generated *cloudconfig.Docume
 	}
 	for _, x := range layers {
 		c.look(x, own)
+		for _, p := range pieces(x) {
+			doc := settings(p)
+			if doc == nil || p.Kind != cloudconfig.CloudConfig || generated.IsEmpty() {
+				continue
+			}
+			settled, err := c.settle(doc, generated, func(key string) diag.Range { return doc.Range(doc.Get(key)) })
+			if err != nil {
+				return c.broken(err)
+			}
+			generated = settled
+		}
 	}
 	return c.multipart(layers, generated, scripts)
 }
@@ -354,61 +365,6 @@ func (c *composer) merge(layers []machine.Layer, generated *cloudconfig.Document
 func (c *composer) broken(err error) secret.Text {
 	c.list.Errorf(CodeCompose, c.m.Places.Find("userData"), "", "the user-data cannot be put together: %v", err)
 	return secret.Text{}
-}
-
-// join adds generated keys to the author's document: lists are appended, mappings united, and the author's scalars win.
-// What the author has in the place of a list is replaced, as Virtlet does. Wherever one side is lost that is said, with
-// the place in the last of the author's documents that has the key.
-func (c *composer) join(user, generated *cloudconfig.Document, parsed []*cloudconfig.Document) (*yaml.Node, error) {
-	for _, key := range generated.Keys() {
-		have, add := user.Get(key), generated.Get(key)
-		if have == nil {
-			continue
-		}
-		at := c.m.Places.Find("")
-		for _, doc := range parsed {
-			if n := doc.Get(key); n != nil {
-				at = doc.Range(n)
-			}
-		}
-		if cloudconfig.TypeOf(add) == cloudconfig.List && cloudconfig.TypeOf(have) != cloudconfig.List {
-			if cloudconfig.TypeOf(have) != cloudconfig.Null {
-				c.list.Warnf(cloudconfig.CodeClash, at, "make a list of it", "%q is no list, so what the definition puts there replaces it", key)
-			}
-			trimmed, err := user.Without(key)
-			if err != nil {
-				return nil, err
-			}
-			user = trimmed
-			continue
-		}
-		for _, path := range clashes(key, have, add) {
-			c.list.Warnf(CodeUserWins, at, "remove one of the two", "the cloud-config sets %q, and so does the definition; the cloud-config wins", path)
-		}
-	}
-	return cloudconfig.Merge(user.Root(), generated.Root(), cloudconfig.AppendHow())
-}
-
-// clashes lists the paths below two nodes at which the first wins over something else.
-func clashes(path string, have, add *yaml.Node) []string {
-	for have.Kind == yaml.AliasNode {
-		have = have.Alias
-	}
-	switch {
-	case have.Kind != add.Kind:
-		return []string{path}
-	case have.Kind == yaml.ScalarNode && (have.Value != add.Value || cloudconfig.TypeOf(have) != cloudconfig.TypeOf(add)):
-		return []string{path}
-	case have.Kind != yaml.MappingNode:
-		return nil
-	}
-	var out []string
-	for i := 0; i+1 < len(add.Content); i += 2 {
-		if n := field(have, add.Content[i].Value); n != nil {
-			out = append(out, clashes(path+"."+add.Content[i].Value, n, add.Content[i+1])...)
-		}
-	}
-	return out
 }
 
 // samePaths warns of files of the user's that generated ones overwrite.
