@@ -28,17 +28,21 @@ func (a *app) runThere(ctx context.Context, f *runFlags, args []string, failOn r
 	r.Memory, r.CPUs = int64(memory), f.cpus
 	p := a.progress(f.name)
 	defer p.end()
-	if f.image != "" {
-		if err := t.image(ctx, f.image, &r.Settings, p); err != nil {
-			return err
-		}
-	}
 	name, err := t.rehearse(ctx, r)
 	if err != nil {
 		return err
 	}
 	p.name = name
+	if f.image != "" {
+		if err := t.image(ctx, f.image, &r.Settings, p); err != nil {
+			return err
+		}
+	}
 	if f.replace {
+		// An old VM is not removed for one that cannot take its place, and the template has its say in that.
+		if _, err := t.rehearse(ctx, r); err != nil {
+			return err
+		}
 		old, err := t.client.Find(ctx, name)
 		if err == nil {
 			err = t.client.Remove(ctx, old.ID, true)
@@ -108,7 +112,8 @@ func (t there) image(ctx context.Context, name string, s *client.Settings, p *pr
 		p.phase("image", "importing "+x.Name)
 		job, err := t.client.Import(ctx, client.ImportRequest{Image: x.ID, Name: x.Name})
 		if err != nil {
-			return t.trouble(err)
+			l, err := t.remarks(err)
+			return errors.Join(err, t.app.failed(l, false))
 		}
 		s.Template = job.Template
 		return t.finish(ctx, job.Job)
