@@ -36,6 +36,9 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add(nic("<boot_protocol>static</boot_protocol><ip address='192.0.2.1'/>"))
 	f.Add("<vms><vm/><vm><os><type>windows_10</type></os><initialization><domain>d</domain></initialization></vm></vms>")
+	f.Add("<vm><initialization><regenerate_ids>true</regenerate_ids><configuration><type>ovf</type><data>&lt;Envelope>&lt;Content>&lt;Name>n&lt;/Name>" +
+		"&lt;VmInit hostname='h' networks='[]'/>&lt;/Content>&lt;/Envelope></data></configuration></initialization></vm>")
+	f.Add("<Envelope><VirtualSystem id='a'><VirtualHardwareSection><Item><ResourceType>4</ResourceType><VirtualQuantity>1</VirtualQuantity></Item></VirtualHardwareSection></VirtualSystem></Envelope>")
 	f.Add("<vm><payloads><payload type='cdrom'><files><file><name>a</name><content>b</content></file></files></payload></payloads></vm>")
 	f.Fuzz(func(t *testing.T, text string) {
 		(ovirt.Frontend{}).Sniff([]byte(text))
