@@ -34,7 +34,7 @@ func parseAddress(u *url.URL, header http.Header) (address, *fault) {
 	}
 	version := header.Get("Version")
 	rest, below := strings.CutPrefix(collapse(u.EscapedPath()), Prefix)
-	if !below {
+	if !below || rest != "" && rest[0] != '/' && rest[0] != ';' {
 		return a, notFound()
 	}
 	for i, raw := range strings.Split(strings.Trim(rest, "/"), "/") {

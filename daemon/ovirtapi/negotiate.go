@@ -71,7 +71,7 @@ func accepted(header http.Header) (f format, ok bool) {
 		if !known && mediaType != "*/*" && mediaType != "application/*" && mediaType != "text/*" {
 			continue
 		}
-		if quality > best || quality == best && ok && candidate == formatXML && f != formatXML && !known {
+		if quality > best {
 			best, f, ok = quality, candidate, true
 		}
 	}
