@@ -114,7 +114,8 @@ func (d *Daemon) launch(ctx context.Context, v *vm, o StartOptions) error {
 	if l.HasErrors() {
 		return l
 	}
-	next := run{Seeded: !o.NoSeed && m.DataSource != machine.NoDataSource, Volatile: o.Volatile, Content: old.run.Content}
+	none := m.DataSource == machine.NoDataSource
+	next := run{Seeded: !o.NoSeed && !none, AnswerFile: !o.NoSeed && none, Volatile: o.Volatile, Content: old.run.Content}
 	generation := old.Generation
 	if next.Seeded {
 		content, problems := d.content(m)

@@ -18,6 +18,7 @@ import (
 	"github.com/vmseed/vmseed/daemon"
 	"github.com/vmseed/vmseed/daemon/daemontest"
 	"github.com/vmseed/vmseed/internal/supervisor/supervisortest"
+	"github.com/vmseed/vmseed/secret"
 )
 
 const config = "#cloud-config\nlocale: de_DE.UTF-8"
@@ -229,6 +230,25 @@ func TestWithoutASeed(t *testing.T) {
 	}
 	if found, _ := filepath.Glob(filepath.Join(vmDir(o.Dir, m), "seed*")); found != nil {
 		t.Errorf("there is a seed: %s", found)
+	}
+}
+
+// A guest without a seed is up when its agent answers, which ends the first boot of one that is told by an answer file.
+func TestGuestAgent(t *testing.T) {
+	o := daemontest.Options(t.TempDir())
+	o.SeedlessTimeout = time.Hour
+	d := daemontest.Open(t, o)
+	m := addGuest(t, d, "bare", supervisortest.AgentOnly)
+	start(t, d, m.ID, daemon.StartOptions{NoSeed: true})
+	if m = daemontest.WaitStatus(t, d, m.ID, daemon.Up); m.Initialized || m.Reason != "" {
+		t.Errorf("without first-boot data: %+v", m)
+	}
+	answers := daemontest.Definition("windows", supervisortest.AgentOnly, "")
+	answers[0].Text = secret.New(answers[0].Text.Reveal() + "  dataSource: none\n")
+	w := add(t, d, daemon.Machine{Documents: answers, FirstBootDocuments: answers})
+	start(t, d, w.ID, daemon.StartOptions{})
+	if w = daemontest.WaitStatus(t, d, w.ID, daemon.Up); !w.Initialized || w.FirstBootDocuments != nil {
+		t.Errorf("with an answer file: %+v", w)
 	}
 }
 

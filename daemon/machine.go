@@ -75,7 +75,8 @@ type Machine struct {
 	Status Status
 	// Reason is why the VM has this status, where that is worth a sentence.
 	Reason string
-	// Initialized means that a first boot of the VM ended with the guest's own word.
+	// Initialized means that a first boot of the VM ended with the guest's own word. For a guest that is told by an answer file,
+	// and has no other way to say so, that is the first answer of its guest agent.
 	Initialized bool
 	// FirstBoot is that word; report.Judge says whether it is a success.
 	FirstBoot *report.Event

@@ -65,8 +65,13 @@ type run struct {
 	Told int `json:"told,omitempty"`
 	// Seeded means that the run has a seed, so that the guest is expected to say how its boot went.
 	Seeded bool `json:"seeded,omitempty"`
-	// Ready means that it did, or that nobody waits for it any more.
+	// AnswerFile means that the run has no seed because the guest is told by media of its own, such as an answer file. Then the
+	// guest agent's answer is all the word that there is on its first boot.
+	AnswerFile bool `json:"answerFile,omitempty"`
+	// Ready means that the guest said so, or that nobody waits for it any more.
 	Ready bool `json:"ready,omitempty"`
+	// Greeted means that the guest agent has answered.
+	Greeted bool `json:"greeted,omitempty"`
 	// Stage is the last stage that the guest reported.
 	Stage report.Stage `json:"stage,omitempty"`
 	// Content is the keyed hash of the first-boot content that the VM's generation was started with.

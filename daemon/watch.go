@@ -32,7 +32,12 @@ func (d *Daemon) watch(v *vm, client *supervisor.Client) {
 	}
 	go func() {
 		defer leave()
+		ctx, end := context.WithCancel(d.ctx)
+		if s := d.now(v); !s.run.Seeded && !s.run.Greeted {
+			d.background(func() { d.await(ctx, v, client) })
+		}
 		again := d.follow(v, client)
+		end()
 		close(done)
 		if again {
 			d.restart(v)
@@ -230,6 +235,28 @@ func (s *state) says() string {
 	return "VM " + s.Name + " is " + string(s.Status)
 }
 
+// await waits for the guest agent of a VM without a seed, and takes its answer for the word that the guest is up.
+func (d *Daemon) await(ctx context.Context, v *vm, client *supervisor.Client) {
+	started := d.now(v).Started
+	if err := client.AwaitAgent(ctx); err != nil {
+		return // the VM has ended, or Close has come
+	}
+	_ = d.publish(d.ctx, v, func(s *state) error {
+		if !s.Started.Equal(started) || !s.Status.Running() || s.run.Greeted {
+			return errSeen
+		}
+		s.run.Greeted, s.run.Ready = true, true
+		if s.Status == PoweringUp || s.Status == WaitForLaunch {
+			s.Status, s.Reason = Up, ""
+		}
+		if s.run.AnswerFile {
+			s.Initialized, s.FirstBootDocuments = true, nil
+		}
+		return nil
+	}, func(s *state) []Event { return []Event{s.status("The guest agent of VM " + s.Name + " answers")} })
+	d.arm(v)
+}
+
 // arm sets the time after which a guest that says nothing is taken to be up, and ends it for one that has spoken.
 func (d *Daemon) arm(v *vm) {
 	d.mutex.Lock()
@@ -325,7 +352,7 @@ func (d *Daemon) restart(v *vm) {
 		_ = d.down(v, "") // a Stop came first
 		return
 	}
-	o := StartOptions{NoSeed: !s.run.Seeded, Volatile: s.run.Volatile}
+	o := StartOptions{NoSeed: !s.run.Seeded && !s.run.AnswerFile, Volatile: s.run.Volatile}
 	if s.RunOnce && !s.run.Volatile {
 		o.Documents = s.RunDocuments
 	}

@@ -17,6 +17,8 @@ const (
 	pathReset   = "/reset"
 	pathEvents  = "/events"
 	pathConsole = "/console"
+	// pathAgent answers when the guest agent does.
+	pathAgent = "/agent"
 	// pathCredentials takes what the guest agent shall set.
 	pathCredentials = "/credentials"
 	// consoleProtocol is what a client upgrades to: the bytes of the console, both ways.
@@ -65,6 +67,7 @@ func (s *supervisor) listenControl() (*control, error) {
 		}
 	})
 	mux.HandleFunc("POST "+pathCredentials, s.serveCredentials)
+	mux.HandleFunc("GET "+pathAgent, s.serveAgent)
 	mux.HandleFunc("GET "+pathEvents, s.serveEvents)
 	mux.HandleFunc("GET "+pathConsole, s.serveConsole)
 	c.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}

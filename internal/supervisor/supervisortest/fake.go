@@ -74,6 +74,7 @@ const (
 	ShortLife = "short-life" // speaks and powers off
 	Reboots   = "reboots"    // as Good, and restarts once it has reported, if that was its first boot
 	WithAgent = "with-agent" // as Good, with a guest agent
+	AgentOnly = "agent-only" // never reports, but has a guest agent
 	Held      = "held"       // as good, but reports only once there is a file called Release in the VM's directory
 )
 
@@ -250,7 +251,7 @@ func (f *fake) serveReports(conn net.Conn) {
 
 // serveAgent plays the guest agent. The user core is there at the second attempt only, as one that the guest still makes.
 func (f *fake) serveAgent(conn net.Conn) {
-	if f.behaviour != WithAgent {
+	if f.behaviour != WithAgent && f.behaviour != AgentOnly {
 		f.drain(conn)
 		return
 	}
