@@ -81,6 +81,27 @@ func TestNobodyElse(t *testing.T) {
 	}
 }
 
+// TestAuthorsUser has cloud-init merge a script that names the default user with a form that names another: the script
+// wins, whether the two are one document or parts of a message, and the warning says so.
+func TestAuthorsUser(t *testing.T) {
+	const said = "user: alice\nntp: {enabled: true}\n"
+	users := []machine.User{{Default: true, Name: "deploy", PasswordHash: secret.New(sha512)}}
+	for name, text := range map[string]string{"one document": "#cloud-config\n" + said, "a message": "Content-Type: multipart/mixed; boundary=b\n" +
+		"MIME-Version: 1.0\n\n--b\nContent-Type: text/cloud-config\n\n" + said + "--b--\n"} {
+		m, _ := machine.Place(machine.Machine{Name: "vm", Users: users, UserData: plain(text)}, machine.Facts{})
+		data, l := User(m, datasource.Options{})
+		if !slices.ContainsFunc(l, func(d diag.Diagnostic) bool { return d.Code == CodeUserWins && strings.Contains(d.Summary, `"user"`) }) {
+			t.Errorf("%s: %v", name, []diag.Diagnostic(l))
+		}
+		for _, r := range judge.Releases(t) {
+			got := r.UserData(t, []byte(data.Reveal()), nil).Config
+			if got.Get("user").Text != "alice" || got.Get("password").Text != sha512 || got.Get("ntp").Get("enabled").Text != "true" {
+				t.Errorf("%s: %s makes %s", name, r.Name, got.JSON())
+			}
+		}
+	}
+}
+
 // outcome lists who is made, whose password is set to what, and who may log in by which key.
 func outcome(a judge.AccountsResult) []string {
 	var out []string
