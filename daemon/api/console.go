@@ -1,9 +1,7 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vmseed/vmseed/daemon"
 	"github.com/vmseed/vmseed/daemon/client"
 )
 
@@ -71,24 +68,16 @@ func (a *api) log(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var live io.ReadWriteCloser
-	if follow {
-		// Connected before the log is read, so that nothing is missed between the two.
-		var conflict *daemon.ConflictError
-		if live, err = a.daemon.Console(r.Context(), id); err != nil && !errors.As(err, &conflict) {
-			return err
-		}
-	}
-	if live != nil {
-		defer live.Close()
-		defer context.AfterFunc(r.Context(), func() { _ = live.Close() })()
-	}
 	past, err := a.daemon.SerialLog(id)
 	if err != nil {
 		return err
 	}
 	defer past.Close()
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if !follow {
+		_, _ = io.Copy(w, past)
+		return nil
+	}
 	control := http.NewResponseController(w)
 	send := func(p []byte) error {
 		if _, err := w.Write(p); err != nil {
@@ -96,82 +85,8 @@ func (a *api) log(w http.ResponseWriter, r *http.Request) error {
 		}
 		return control.Flush()
 	}
-	end := tail{limit: overlapLimit}
-	if _, err := io.Copy(io.MultiWriter(w, &end), past); err != nil || live == nil || send(nil) != nil {
-		return nil
-	}
-	pieces := make(chan []byte)
-	go func() {
-		defer close(pieces)
-		for {
-			buffer := make([]byte, 16<<10)
-			n, err := live.Read(buffer)
-			select {
-			case pieces <- buffer[:n]:
-			case <-r.Context().Done():
-				return
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	fresh := seam(end.kept, gather(pieces, settle))
-	for ok := true; ok; fresh, ok = <-pieces {
-		if len(fresh) > 0 && send(fresh) != nil {
-			return nil
-		}
+	if send(nil) == nil { // the client knows that it is being served, though the guest may say nothing yet
+		_ = a.daemon.FollowLog(r.Context(), id, send)
 	}
 	return nil
-}
-
-const (
-	// overlapLimit is the most that log and live console can both hold: what a guest writes while its log is read.
-	overlapLimit = 256 << 10
-	// settle is how long it may take until what the log holds has come over the live console as well.
-	settle = 300 * time.Millisecond
-)
-
-// gather collects what comes within a time.
-func gather(pieces <-chan []byte, within time.Duration) []byte {
-	timer := time.NewTimer(within)
-	defer timer.Stop()
-	var out []byte
-	for len(out) < overlapLimit {
-		select {
-		case p, ok := <-pieces:
-			if !ok {
-				return out
-			}
-			out = append(out, p...)
-		case <-timer.C:
-			return out
-		}
-	}
-	return out
-}
-
-// seam leaves out of the beginning of a live console what the log, which is read meanwhile, ends with.
-func seam(past, live []byte) []byte {
-	for n := min(len(live), len(past)); n > 0; n-- {
-		if bytes.HasSuffix(past, live[:n]) {
-			return live[n:]
-		}
-	}
-	return live
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	limit int
-	kept  []byte
-}
-
-// Write takes what was written.
-func (t *tail) Write(p []byte) (int, error) {
-	t.kept = append(t.kept, p...)
-	if len(t.kept) > 2*t.limit {
-		t.kept = append(t.kept[:0], t.kept[len(t.kept)-t.limit:]...)
-	}
-	return len(p), nil
 }

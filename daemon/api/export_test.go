@@ -1,7 +1,5 @@
 package api
 
-import "bytes"
-
 // Routes are the method and path of each route.
 func Routes() []string {
 	var out []string
@@ -15,16 +13,4 @@ func Routes() []string {
 func Mask(text string, values ...string) string {
 	out, _ := mask(text, values)
 	return out
-}
-
-// Seam is seam.
-func Seam(past, live string) string { return string(seam([]byte(past), []byte(live))) }
-
-// Tail is the end of what is written in pieces.
-func Tail(limit int, pieces ...string) string {
-	t := tail{limit: limit}
-	for _, p := range pieces {
-		_, _ = t.Write([]byte(p))
-	}
-	return string(bytes.TrimSpace(t.kept))
 }

@@ -230,7 +230,7 @@ func (x *exchange) fault(status int, detail string) {
 }
 
 // harmless are the query parameters whose values the log shows; the names of all others stand there alone.
-var harmless = []string{"search", "max", "page", "follow", "filter", "async", "all_content", "case_sensitive", "correlation_id", "clone", "force",
+var harmless = []string{"search", "max", "page", "follow", "filter", "name", "namespace", "q", "async", "all_content", "case_sensitive", "correlation_id", "clone", "force",
 	"detach_only", "next_run", "from", "since", "machine", "status", "limit", "after", "resource", "format", "version"}
 
 func loggedQuery(raw string) string {
