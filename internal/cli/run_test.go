@@ -92,7 +92,8 @@ func TestOutputThatFails(t *testing.T) {
 	}
 	defer full.Close()
 	const pod = "../../examples/native/minimal.yaml"
-	for _, line := range []string{"show " + pod, "show --json " + pod, "convert " + pod, "render -o - " + pod, "diff " + pod + " ../../examples/native/web.yaml", "version", "explain VS1002"} {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	for _, line := range []string{"serve --listen 127.0.0.1:0", "show " + pod, "show --json " + pod, "convert " + pod, "render -o - " + pod, "diff " + pod + " ../../examples/native/web.yaml", "version", "explain VS1002"} {
 		var stderr strings.Builder
 		if status := Main(append([]string{"vmseed"}, strings.Fields(line)...), Streams{In: strings.NewReader(""), Out: full, Err: &stderr}); status != exitEnvironment {
 			t.Errorf("%s: exit status %d, %s", line, status, stderr.String())

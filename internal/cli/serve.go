@@ -173,7 +173,9 @@ func (a *app) runDaemon(ctx context.Context, f *serveFlags) (err error) {
 	if err != nil {
 		return hostTrouble(err)
 	}
-	a.greet(s, dir, password.Reveal())
+	if err := a.greet(s, dir, password.Reveal()); err != nil {
+		return &exitError{exitEnvironment, errors.Join(err, s.Close())}
+	}
 	notify("READY=1")
 	err = s.Serve(ctx)
 	notify("STOPPING=1")
@@ -185,7 +187,7 @@ func (a *app) runDaemon(ctx context.Context, f *serveFlags) (err error) {
 const usersFile = "users"
 
 // greet says where the daemon is and, at its first start, how to log in.
-func (a *app) greet(s *server.Server, dir, password string) {
+func (a *app) greet(s *server.Server, dir, password string) error {
 	var b strings.Builder
 	if file := s.CAFile(); file != "" && password != "" {
 		fmt.Fprintf(&b, "certificate authority: %s\n", file)
@@ -213,7 +215,11 @@ Clients of oVirt take the URL %s/ovirt-engine/api, the same user, password and a
 `, auth.Admin, password, s.URL())
 	}
 	fmt.Fprintf(&b, "vmseed serves %s, with its state in %s\n", s.URL(), dir)
-	fmt.Fprint(a.Out, b.String())
+	_, err := fmt.Fprint(a.Out, b.String())
+	if err != nil && password != "" {
+		err = fmt.Errorf("the password of %s could not be shown, so set one with vmseed serve user passwd: %w", auth.Admin, err)
+	}
+	return err
 }
 
 // fingerprint is the SHA-256 of a certificate, as other programs show it.
