@@ -90,6 +90,15 @@ func (a *app) findHere(name string) (*supervisor.Client, error) {
 	return nil, usagef("several VMs are called %q; name one as NAMESPACE/NAME: %s", name, strings.Join(have, ", "))
 }
 
+// findOnlyHere is findHere for commands that daemons cannot serve.
+func (a *app) findOnlyHere(name string) (*supervisor.Client, error) {
+	c, err := a.findHere(name)
+	if err != nil && os.Getenv(envHost) != "" && statusOf(err) == exitUsage {
+		err = usagef("%w; this command is for VMs of this host, whatever $%s says", err, envHost)
+	}
+	return c, err
+}
+
 // localVM is a VM of this host.
 type localVM struct {
 	*supervisor.Client

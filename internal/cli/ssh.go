@@ -178,7 +178,7 @@ func (a *app) cp() *cobra.Command {
 			if name == "" {
 				return usagef("cp needs a source or destination as NAME:PATH")
 			}
-			c, err := a.findHere(name)
+			c, err := a.findOnlyHere(name)
 			if err != nil {
 				return err
 			}

@@ -72,7 +72,7 @@ func (a *app) onVM(use, short string, run func(ctx context.Context, v vm, args [
 // onVMHere makes a command about a VM of this host.
 func (a *app) onVMHere(use, short string, run func(ctx context.Context, c *supervisor.Client, args []string) error) *cobra.Command {
 	cmd := a.vmCommand(use, short, func(ctx context.Context, args []string) error {
-		c, err := a.findHere(args[0])
+		c, err := a.findOnlyHere(args[0])
 		if err != nil {
 			return err
 		}
