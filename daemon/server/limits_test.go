@@ -21,6 +21,7 @@ func slow(c *Config) {
 
 // TestSlowClients ends connections of clients that take for ever, at each point of a request.
 func TestSlowClients(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	r := begin(t, slow)
 	bearer := "Host: localhost\r\nAuthorization: Bearer " + r.token(t) + "\r\n"
 	for name, stream := range map[string]string{
@@ -42,6 +43,7 @@ func TestSlowClients(t *testing.T) {
 
 // TestSlowDrip ends requests whose every byte comes in time, and whose end does not.
 func TestSlowDrip(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	r := begin(t, slow)
 	c := r.dial(t)
 	began := time.Now()
@@ -61,6 +63,7 @@ func TestSlowDrip(t *testing.T) {
 
 // TestSlowReader ends an answer that its client does not take, however large it is.
 func TestSlowReader(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	failed := make(chan error, 1)
 	r := begin(t, func(c *Config) {
 		slow(c)
@@ -89,6 +92,7 @@ func TestSlowReader(t *testing.T) {
 
 // TestLongAnswers leaves those alone that take long because the daemon does: a blocking action, a stream of events.
 func TestLongAnswers(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	r := begin(t, func(c *Config) {
 		slow(c)
 		c.API = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -172,6 +176,7 @@ func TestManyClients(t *testing.T) {
 
 // TestEnd lets a request end that is under way, ends streams, and does not wait for ever for the rest.
 func TestEnd(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	begun := make(chan string, 3)
 	r := begin(t, func(c *Config) {
 		slow(c)
@@ -219,6 +224,7 @@ func TestEnd(t *testing.T) {
 
 // TestEndBounded cuts off what does not end.
 func TestEndBounded(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	release := make(chan struct{})
 	begun := make(chan struct{})
 	r := begin(t, func(c *Config) {
