@@ -386,18 +386,12 @@ func (d *Daemon) ask(ctx context.Context, id string, grace time.Duration, status
 	if err != nil {
 		return err
 	}
-	d.press(client, id, grace)
-	return nil
-}
-
-// press asks a guest to shut down.
-func (d *Daemon) press(client *supervisor.Client, id string, grace time.Duration) {
-	// The supervisor takes the wish at once, and returns when the VM has ended, which the VM's watcher waits for as well.
-	d.background(func() {
-		if err := client.Stop(d.ctx, grace); err != nil && d.ctx.Err() == nil && !errors.Is(err, supervisor.ErrNotRunning) {
-			d.log.Warn("the guest cannot be asked to shut down", "object", id, "error", err)
-		}
-	})
+	// It is asked while no other operation goes on: a wish that came late would be for another run.
+	err = client.Ask(d.ctx, grace)
+	if errors.Is(err, supervisor.ErrNotRunning) {
+		return nil // it has ended by itself
+	}
+	return err
 }
 
 // Reset restarts the guest at once, as a reset button does.

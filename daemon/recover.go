@@ -203,7 +203,10 @@ func (d *Daemon) found(v *vm, client *supervisor.Client) {
 	}, func(s *state) []Event { return []Event{s.status("VM " + s.Name + " was found running")} })
 	d.watch(v, client)
 	if s := d.now(v); s.Status == PoweringDown || s.Status == Rebooting {
-		d.press(client, s.ID, s.run.Grace) // the last daemon may not have come to it
+		// The last daemon may not have come to it.
+		if err := client.Ask(d.ctx, s.run.Grace); err != nil && !errors.Is(err, supervisor.ErrNotRunning) {
+			d.log.Warn("the guest cannot be asked to shut down", "object", s.ID, "error", err)
+		}
 	}
 }
 

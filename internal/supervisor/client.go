@@ -92,6 +92,9 @@ func (c *Client) Start(ctx context.Context, detached bool) error {
 	if err == nil {
 		err = c.reach(ctx, gone)
 	}
+	if err != nil && ctx.Err() != nil && gone != nil {
+		return errors.Join(err, c.abandon(ctx, gone))
+	}
 	switch now, stateErr := loadState(c.Dir); {
 	case stateErr != nil:
 		err = errors.Join(err, stateErr)
@@ -101,13 +104,30 @@ func (c *Client) Start(ctx context.Context, detached bool) error {
 	default:
 		err = c.running(ctx)
 	}
-	if err != nil && ctx.Err() != nil {
-		// Whoever gives up waiting does not want the VM.
-		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), quitTime)
-		defer cancel()
-		return errors.Join(err, ignore(c.Stop(stop, 0), ErrNotRunning))
+	if err != nil && gone != nil {
+		return errors.Join(err, c.abandon(ctx, gone))
 	}
 	return err
+}
+
+// abandon ends a start that failed, or that nobody waits for any more: whoever gives up waiting does not want the VM. It returns
+// when the supervisor has ended, so that nothing touches the directory any more.
+func (c *Client) abandon(ctx context.Context, gone <-chan struct{}) error {
+	giveUp := ctx.Err() != nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), quitTime)
+	defer cancel()
+	// One that has just been started is met first: it could not be told otherwise.
+	if giveUp && c.reach(ctx, gone) == nil {
+		if err := ignore(c.Stop(ctx, 0), ErrNotRunning); err != nil {
+			return err
+		}
+	}
+	select {
+	case <-gone:
+		return nil
+	case <-ctx.Done():
+		return errors.New("the supervisor does not end")
+	}
 }
 
 // running waits until the guest runs.
@@ -152,6 +172,14 @@ func (c *Client) State(ctx context.Context) (State, error) {
 // Stop ends the VM: it asks the guest and cuts it off after grace, or at once when grace is 0. It returns when the VM has
 // ended.
 func (c *Client) Stop(ctx context.Context, grace time.Duration) error {
+	if err := c.Ask(ctx, grace); err != nil {
+		return err
+	}
+	return c.Wait(ctx)
+}
+
+// Ask is Stop without the waiting: it returns when the supervisor has taken the wish.
+func (c *Client) Ask(ctx context.Context, grace time.Duration) error {
 	body, err := json.Marshal(stopRequest{Grace: grace})
 	if err != nil {
 		return err
@@ -160,8 +188,7 @@ func (c *Client) Stop(ctx context.Context, grace time.Duration) error {
 	if err != nil {
 		return err
 	}
-	_ = answer.Body.Close()
-	return c.Wait(ctx)
+	return answer.Body.Close()
 }
 
 // Reset restarts the guest at once, as a reset button does.
