@@ -137,6 +137,28 @@ func TestOVirtRevision(t *testing.T) {
 	}
 }
 
+// TestOVirtNextDrive boots a guest that has been set up with a drive of another instance id. It is looked at, unless the
+// guest's own id is that of the firmware: then cloud-init goes on with its cache.
+func TestOVirtNextDrive(t *testing.T) {
+	for _, r := range judge.Releases(t) {
+		for _, tt := range []struct {
+			first, next string
+			revision    int
+			want        string
+		}{{"", "", 1, ovirtUUID}, {ovirtUUID + "-r0", "", 1, ovirtUUID + "-r1"}, {"", ovirtUUID + "-r0", 0, ovirtUUID}} {
+			m := featurePageVM("mac")
+			m.Identity.InstanceID = tt.first
+			req := request(t, m, "configdrive", "iso", datasource.Options{})
+			m.Identity.InstanceID, m.Identity.Revision = tt.next, tt.revision
+			req.Reboot, req.NextDisks = true, request(t, m, "configdrive", "iso", datasource.Options{}).Disks
+			got := r.Boot(t, req).Rebooted
+			if got == nil || got.InstanceID != tt.want || got.New != (tt.want == ovirtUUID+"-r1") {
+				t.Errorf("%s, from %q to %q with revision %d: %+v", r.Name, tt.first, tt.next, tt.revision, got)
+			}
+		}
+	}
+}
+
 // TestOVirtRebootWithoutDrive asks systemd's generator of a guest that has been set up and boots without the drive: it
 // must not wait for sources on a network, whatever the image's own configuration is.
 func TestOVirtRebootWithoutDrive(t *testing.T) {

@@ -12,6 +12,8 @@ const (
 	CodePair
 	// CodeInterfaces is for a form of the network that cloud-init wants to give up.
 	CodeInterfaces
+	// CodeRevision is for a first boot that is asked for again of a guest that may not notice.
+	CodeRevision
 )
 
 // Codes explains the diagnostics of this package.
@@ -29,5 +31,9 @@ func Codes() []diag.Explanation {
 		{Code: CodeInterfaces, Title: "interfaces(5) text is deprecated",
 			Text: "cloud-init reads the text of Debian's interfaces(5) from a config drive, but calls that deprecated from 24.3 on and says so in its log. The form " +
 				"network_data.json (oVirt: `openstack_metadata`) says the same to every release from 0.7.7 on."},
+		{Code: CodeRevision, Title: "guest may not look at the drive",
+			Text: "cloud-init's ConfigDrive compares the instance id in the guest's cache with the system UUID of the firmware. Where they are the same, as after a first " +
+				"boot without a revision, the guest goes on with its cache, and sees no other drive, whatever its instance id is. Run `cloud-init clean` in " +
+				"the guest, or give the machine an `identity.instanceID` other than its UUID before it boots for the first time; VMs of `vmseed serve` have such a one."},
 	}
 }

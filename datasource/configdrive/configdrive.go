@@ -61,6 +61,7 @@ func (c ConfigDrive) Render(m machine.Machine, o datasource.Options) (seed.Seed,
 	l = append(l, problems...)
 	if !ignition.Machine(m) {
 		holdDown(m, meta, &contents)
+		revised(m, instance, &l)
 	}
 	if m.UserData.Raw {
 		m = inject(m, meta, &contents, &l)
@@ -145,6 +146,18 @@ func metaData(m machine.Machine) (meta metadata.Object, instance string, l diag.
 		meta["public_keys"] = metadata.KeyMap(keyPrefix, keys)
 	}
 	return meta, instance, l
+}
+
+// revised says that a guest with the UUID of its firmware for an instance id does not look at the drive of a later revision
+// (check_instance_id of DataSourceConfigDrive.py, 22.4 to 26.2).
+func revised(m machine.Machine, instance string, l *diag.List) {
+	base := m
+	base.Identity.Revision = 0
+	id, uuid := base.Identity.Instance(), m.Identity.UUID
+	if m.Identity.Revision != 0 && strings.EqualFold(id, uuid) && strings.HasPrefix(instance, id) {
+		l.Notef(CodeRevision, m.Places.Find("identity.instanceID"), "run cloud-init clean in a guest that had none",
+			"a guest whose instance has a revision already runs its first boot again; one that had none does not look at another drive, because its id is the UUID of the firmware")
+	}
 }
 
 // style returns how meta_data.json is written for a machine.

@@ -4,12 +4,14 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vmseed/vmseed/datasource"
+	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
 	"github.com/vmseed/vmseed/seed"
@@ -56,6 +58,30 @@ func TestOVirtMembers(t *testing.T) {
 	} {
 		if got := text(ovirt(t, tt.m), base+"meta_data.json"); got != tt.want {
 			t.Errorf("%s:\n%s, want\n%s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestRevision says that a guest may not look at the drive of a later revision where its first instance id is its UUID.
+func TestRevision(t *testing.T) {
+	const uuid, other = "5d307ca9-b3ef-428c-8861-06e72d69f223", "i-1"
+	for _, tt := range []struct {
+		id   machine.Identity
+		meta string
+		want bool
+	}{
+		{machine.Identity{UUID: uuid}, "", false}, {machine.Identity{UUID: uuid, Revision: 1}, "", true},
+		{machine.Identity{UUID: uuid, InstanceID: strings.ToUpper(uuid), Revision: 1}, "", true}, {machine.Identity{UUID: uuid, InstanceID: other, Revision: 1}, "", false},
+		{machine.Identity{UUID: uuid, Revision: 1}, "instance-id: i-2\n", false},
+	} {
+		m := machine.Machine{Name: "vm", Identity: tt.id}
+		if tt.meta != "" {
+			m.MetaData = []machine.Layer{{Data: secret.New(tt.meta)}}
+		}
+		m, _ = machine.Place(m, machine.Facts{})
+		_, l := New().Render(m, datasource.Options{})
+		if got := slices.ContainsFunc(l, func(d diag.Diagnostic) bool { return d.Code == CodeRevision }); got != tt.want {
+			t.Errorf("%+v %q: %v", tt.id, tt.meta, []diag.Diagnostic(l))
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -95,7 +96,8 @@ func compare(before, after seed.Seed) (text string, same bool) {
 	if wasItem != isItem && wasItem != "" && isItem != "" {
 		say("the guest finds its config in %s instead of %s", isItem, wasItem)
 	}
-	switch first, second := instanceID(before), instanceID(after); {
+	first, second := instanceID(before), instanceID(after)
+	switch {
 	case wasIgnition && isIgnition && same:
 	case wasIgnition && isIgnition:
 		fmt.Fprintln(&b, "a guest that has booted does not see this: Ignition runs once, and no instance id makes it run again; make the VM anew")
@@ -104,11 +106,22 @@ func compare(before, after seed.Seed) (text string, same bool) {
 	case second == "" && first != "":
 		say("there is no instance id any more; it was %s", first)
 	case first != second:
-		say("first boot runs again: the instance id changes from %s to %s", first, second)
+		say("first boot runs again: the instance id changes from %s to %s%s", first, second, unlessCached(before, first))
 	case !same:
-		fmt.Fprintf(&b, "first boot does not run again: the instance id stays %s; --instance-revision makes it run\n", first)
+		fmt.Fprintf(&b, "first boot does not run again: the instance id stays %s; --instance-revision makes it run%s\n", first, unlessCached(before, first))
 	}
 	return b.String(), same
+}
+
+// systemUUID is a UUID as firmware shows it.
+var systemUUID = regexp.MustCompile(`^(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// unlessCached is about guests of a config drive whose instance id is the UUID of their firmware.
+func unlessCached(s seed.Seed, id string) string {
+	if readAs(s) != "configdrive" || !systemUUID.MatchString(id) {
+		return ""
+	}
+	return ", unless the guest's firmware has the UUID " + id + ": cloud-init then goes on with its cache and does not look at another drive"
 }
 
 // readAs is the data source that a seed looks like. That of Ignition on some platforms is a volume of another one.

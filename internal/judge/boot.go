@@ -32,8 +32,10 @@ type BootRequest struct {
 	Modules []string `json:"modules,omitempty"`
 	// Render names the renderers to write the network configuration with.
 	Render []Renderer `json:"render,omitempty"`
-	// Reboot boots once more without the disks; see BootResult.Rebooted.
-	Reboot bool `json:"reboot,omitempty"`
+	// Reboot boots once more, with NextDisks instead of the disks; see
+	// BootResult.Rebooted.
+	Reboot    bool   `json:"reboot,omitempty"`
+	NextDisks []Disk `json:"next_disks,omitempty"`
 	// RenderDistro is the distribution whose paths the renderers use; one that
 	// fits the renderer if empty.
 	RenderDistro string `json:"render_distro,omitempty"`
@@ -91,7 +93,7 @@ type BootResult struct {
 	Err      string     `json:"error"` // why there is no data source
 }
 
-// Rebooted is a boot of a machine that has been set up, without its seed.
+// Rebooted is a boot of a machine that has been set up.
 type Rebooted struct {
 	DataSource string   `json:"data_source"` // empty if there was none
 	InstanceID string   `json:"instance_id"`

@@ -49,8 +49,10 @@ def boot(guest):
 
 
 def again(guest):
-    """The local stage of the next boot, in which the disks are gone."""
-    guest.disks = {}
+    """The local stage of the next boot, with other disks or none."""
+    guest.disks = {
+        d["device"]: d["path"] for d in guest.request.get("next_disks") or ()
+    }
     shutil.rmtree(guest.path(machine.RUN_DIR))
     init = stages.Init(ds_deps=[sources.DEP_FILESYSTEM])
     init.read_cfg()
