@@ -51,7 +51,7 @@ func TestClientBoot(t *testing.T) {
 	if err := client.StartVM(vm.ID()); err != nil {
 		t.Fatal(err)
 	}
-	if vm, err = client.WaitForVMStatus(vm.ID(), ovirtclient.VMStatusUp, ovirtclient.Timeout(bootLimit)); err != nil {
+	if vm, err = client.WaitForVMStatus(vm.ID(), ovirtclient.VMStatusUp, ovirtclient.Timeout(bootLimit), ovirtclient.ExponentialBackoff(1)); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("boot of go-ovirt-client: %.0f s", since(begin))
@@ -69,7 +69,7 @@ func TestClientBoot(t *testing.T) {
 	if err := client.ShutdownVM(vm.ID(), false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.WaitForVMStatus(vm.ID(), ovirtclient.VMStatusDown, ovirtclient.Timeout(answerLimit)); err != nil {
+	if _, err := client.WaitForVMStatus(vm.ID(), ovirtclient.VMStatusDown, ovirtclient.Timeout(answerLimit), ovirtclient.ExponentialBackoff(1)); err != nil {
 		t.Fatal(err)
 	}
 	if err := client.RemoveVM(vm.ID()); err != nil {
