@@ -350,6 +350,29 @@ func TestOneStart(t *testing.T) {
 	}
 }
 
+// A VM that is stopped while it is being started leaves nothing running that nobody knows of.
+func TestStopDuringStart(t *testing.T) {
+	o := daemontest.Options(t.TempDir())
+	d := daemontest.Open(t, o)
+	m := addGuest(t, d, "web", supervisortest.Good)
+	for range 10 {
+		started := make(chan error, 1)
+		go func() { started <- d.Start(t.Context(), m.ID, daemon.StartOptions{}) }()
+		daemontest.Wait(t, d, m.ID, func(m daemon.Machine) bool { return m.Status.Running() })
+		if err := d.Stop(t.Context(), m.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-started; err != nil && !conflict(err) {
+			t.Error(err)
+		}
+		if m, _ := d.Get(m.ID); m.Status != daemon.Down || processes(vmDir(o.Dir, m)) > 0 {
+			t.Fatalf("%s (%s), %d processes", m.Status, m.Reason, processes(vmDir(o.Dir, m)))
+		}
+	}
+	start(t, d, m.ID, daemon.StartOptions{})
+	daemontest.WaitStatus(t, d, m.ID, daemon.Up)
+}
+
 // Whoever asks for a start may go away: the VM starts all the same.
 func TestAskerGoesAway(t *testing.T) {
 	d := daemontest.New(t)
