@@ -20,11 +20,7 @@ import (
 // given returns the seed that is attached to a VM which runs.
 func given(t testing.TB, dir string, m daemon.Machine) seed.Seed {
 	t.Helper()
-	var found []string
-	for _, pattern := range []string{"seed.iso", "seed-*/seed.iso"} {
-		at, _ := filepath.Glob(filepath.Join(vmDir(dir, m), pattern))
-		found = append(found, at...)
-	}
+	found := attached(t, dir, m)
 	if len(found) != 1 {
 		t.Fatalf("seeds of VM %s: %s", m.Name, found)
 	}
@@ -33,6 +29,20 @@ func given(t testing.TB, dir string, m daemon.Machine) seed.Seed {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// attached are the files of the seeds of a VM that runs.
+func attached(t testing.TB, dir string, m daemon.Machine) []string {
+	t.Helper()
+	var found []string
+	for _, pattern := range []string{"seed.iso", "seed-*/seed.iso"} {
+		at, err := filepath.Glob(filepath.Join(vmDir(dir, m), pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, at...)
+	}
+	return found
 }
 
 func userData(s seed.Seed) string {
@@ -96,6 +106,34 @@ func TestGeneration(t *testing.T) {
 }
 
 // A first boot that nobody heard the end of is not taken for one: changed data takes effect without being asked for.
+// After a run-once a VM of oVirt starts without a seed, as in an engine: that of its own documents would change the guest's
+// host name.
+func TestStaleSeed(t *testing.T) {
+	o := daemontest.Options(t.TempDir())
+	d := daemontest.Open(t, o)
+	doc := func(text string) []daemon.Document {
+		document := daemontest.Definition("web", supervisortest.Good, text)
+		document[0].Text = secret.New(strings.Replace(document[0].Text.Reveal(), "spec:\n", "spec:\n  compat: ovirt\n", 1))
+		return document
+	}
+	m := add(t, d, daemon.Machine{Documents: doc("")})
+	once := daemon.StartOptions{Documents: doc("#cloud-config\ntimezone: UTC"), Initialize: true}
+	for i, step := range []struct {
+		options daemon.StartOptions
+		seeds   int
+	}{{once, 1}, {daemon.StartOptions{}, 0}, {once, 1}, {daemon.StartOptions{}, 0}, {daemon.StartOptions{Initialize: true}, 1}, {daemon.StartOptions{}, 1}} {
+		start(t, d, m.ID, step.options)
+		now := daemontest.WaitStatus(t, d, m.ID, daemon.Up)
+		if seeds := attached(t, o.Dir, m); len(seeds) != step.seeds {
+			t.Errorf("start %d: the guest has %v, want %d", i, seeds, step.seeds)
+		}
+		if want := i / 4; now.Generation != want {
+			t.Errorf("start %d: generation %d, want %d", i, now.Generation, want)
+		}
+		stop(t, d, m.ID)
+	}
+}
+
 func TestGenerationBeforeTheFirstBootIsDone(t *testing.T) {
 	d := daemontest.New(t)
 	m := addGuest(t, d, "web", supervisortest.Held)

@@ -122,7 +122,9 @@ func (d *Daemon) launch(ctx context.Context, v *vm, o StartOptions) error {
 		if problems.HasErrors() {
 			return problems
 		}
-		if generation, next.Content = old.generation(o, content); generation != old.Generation {
+		if old.stale(m, o, content) {
+			o.NoSeed, next.Seeded = true, false
+		} else if generation, next.Content = old.generation(o, content); generation != old.Generation {
 			revise(&m, generation-old.Generation)
 		}
 	}
@@ -169,6 +171,13 @@ func (d *Daemon) launch(ctx context.Context, v *vm, o StartOptions) error {
 	})
 	d.watch(v, client)
 	return err
+}
+
+// stale reports whether the seed of a plain start would tell the guest something else than it was set up with, as after a
+// run-once. An engine attaches none then, and guests of oVirt do not look for one in vain. With one, cloud-init would not
+// set up the guest again, but would change its host name.
+func (s *state) stale(m machine.Machine, o StartOptions, content string) bool {
+	return m.Compat == "ovirt" && s.Initialized && !o.Initialize && !o.NewGeneration && s.run.Content != "" && s.run.Content != content
 }
 
 // generation decides whether first boot runs again, and returns the content that the generation stands for.
