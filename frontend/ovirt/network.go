@@ -177,6 +177,36 @@ func (r *reader) guestNICs(nics []guestNIC) {
 		r.guestNIC(x, names[i], r.nicAt(at, x, numbered))
 	}
 	r.sameAddress()
+	r.withoutIPv6(nics)
+}
+
+// withoutIPv6 is about NICs that come up and shall have no IPv6. Guests take an address that a router advertises all the same,
+// and a config drive has no word against that: cloud-init's is for NICs with IPv6 addresses.
+func (r *reader) withoutIPv6(nics []guestNIC) {
+	var names []string
+	var first tree.Value
+	for _, x := range nics {
+		if !strings.EqualFold(r.text(x.protocol6), none) {
+			continue
+		}
+		for i := range r.m.Network.NICs {
+			n := &r.m.Network.NICs[i]
+			switch {
+			case n.Rename != r.text(x.name) || n.Rename == "" || n.OnBoot != nil && !*n.OnBoot:
+			case r.kind == Ignition:
+				n.AcceptRA = new(bool)
+				r.at(x.protocol6.Range(), "network.nics[%d].acceptRA", i)
+			default:
+				if len(names) == 0 {
+					first = x.protocol6
+				}
+				names = append(names, n.Rename)
+			}
+		}
+	}
+	if len(names) > 0 {
+		r.note(first, CodeNIC, "guests take an IPv6 address that a router advertises all the same; their image can forbid that, a config drive cannot (%s)", strings.Join(names, ", "))
+	}
 }
 
 // nicAt returns the index of the machine's NIC of a number. A machine that states none, or too few, gets those that its
@@ -219,7 +249,7 @@ func (r *reader) guestNIC(x guestNIC, name string, i int) {
 	four := r.family(x.protocol4, x.ip, false)
 	six := r.family(x.protocol6, x.ipv6, true)
 	if four.protocol == none && six.protocol == none {
-		r.note(x.at, CodeNIC, "NIC %q has no protocol, so the guest is not told of it", name)
+		r.note(x.at, CodeNIC, "NIC %q has no protocol, so the guest gives it no address; where no NIC has one, guests fall back to DHCP", name)
 		r.at(x.at.Range(), "%s", path)
 		return
 	}

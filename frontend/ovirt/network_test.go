@@ -2,6 +2,7 @@ package ovirt_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -39,6 +40,32 @@ func TestProtocols(t *testing.T) {
 		"gateway elsewhere": {static4 + "<ip><address>192.0.2.1</address><netmask>24</netmask><gateway>198.51.100.1</gateway></ip>", []string{"network.nics[0].gateway4 = 198.51.100.1", "f:1:190: warning[VS2517]"}},
 	} {
 		check(t, name, nic(tt.inner), tt.want...)
+	}
+}
+
+// TestWithoutIPv6 says once that a config drive cannot keep a guest from what routers advertise. An Ignition config can.
+func TestWithoutIPv6(t *testing.T) {
+	one := func(name, protocol, inner string) string {
+		return "<nic_configuration><name>" + name + "</name>" + inner + "<boot_protocol>dhcp</boot_protocol><ipv6_boot_protocol>" + protocol + "</ipv6_boot_protocol></nic_configuration>"
+	}
+	list := "<nic_configurations>" + one("eth0", "none", "") + one("eth1", "autoconf", "") + one("eth2", "NONE", "<on_boot>true</on_boot>") +
+		one("eth3", "none", "<on_boot>false</on_boot>") + "</nic_configurations>"
+	for script, note := range map[string]bool{"": true, `<custom_script>{"ignition": {"version": "3.0.0"}}</custom_script>`: false} {
+		machines, l := read("f", initialization(list+script))
+		said, refused := "", 0
+		for _, d := range l {
+			if strings.Contains(d.Summary, "router") {
+				said += d.Error()
+			}
+		}
+		for _, n := range machines[0].Network.NICs {
+			if n.AcceptRA != nil && !*n.AcceptRA {
+				refused++
+			}
+		}
+		if note != strings.Contains(said, "(eth0, eth2)") || strings.Count(said, "VS2516") > 1 || note == (refused == 2) {
+			t.Errorf("%s: %d NICs refuse, and %q is said", script, refused, said)
+		}
 	}
 }
 
