@@ -68,7 +68,8 @@ type Diagnostic struct {
 	Related []Related `json:"related,omitempty"`
 }
 
-// Related is a further place that helps to understand a diagnostic.
+// Related is a further place that helps to understand a diagnostic. One without a message is a place of which the diagnostic
+// says the same; it is for programs, and texts for people leave it out.
 type Related struct {
 	Range   Range  `json:"range"`
 	Message string `json:"message"`

@@ -125,6 +125,21 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
+// TestSilentPlaces keeps places without a message out of texts for people, and in those for programs.
+func TestSilentPlaces(t *testing.T) {
+	l := diag.List{diag.Diagnostic{Code: 1, Summary: "these mean nothing"}.With(diag.At("f", 2, 1), "").With(diag.At("f", 3, 1), "and this")}
+	for format, want := range map[diag.Format]int{diag.Text: 1, diag.JSON: 2, diag.SARIF: 2} {
+		var b strings.Builder
+		if err := diag.Write(&b, format, l); err != nil {
+			t.Fatal(err)
+		}
+		text := b.String()
+		if got := strings.Count(text, "\n    f:") + strings.Count(text, `"file": "f"`) + strings.Count(text, `"uri": "f"`); got != want || strings.Contains(text, `"text": ""`) {
+			t.Errorf("%s has %d places, not %d:\n%s", format, got, want, text)
+		}
+	}
+}
+
 func TestCarry(t *testing.T) {
 	inner := diag.List{
 		{Code: 1, Severity: diag.Error, Range: diag.At("", 2, 3), Summary: "key is given twice",

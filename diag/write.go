@@ -56,6 +56,9 @@ func writeText(w io.Writer, l List) error {
 		b.WriteString(d.Error())
 		b.WriteByte('\n')
 		for _, r := range d.Related {
+			if r.Message == "" {
+				continue
+			}
 			b.WriteString("    " + oneLine(r.Range.String()+": "+r.Message) + "\n")
 		}
 	}
@@ -172,7 +175,9 @@ func sarifLog(l List, known []Explanation) any {
 		}
 		for _, r := range d.Related {
 			loc := sarifAt(r.Range)
-			loc.Message = &sarifMessage{r.Message}
+			if r.Message != "" {
+				loc.Message = &sarifMessage{r.Message}
+			}
 			res.Related = append(res.Related, loc)
 		}
 		results = append(results, res)

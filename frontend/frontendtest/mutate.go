@@ -109,9 +109,11 @@ func find(t *testing.T, file, text string, i int) span {
 	return s
 }
 
-// reported says whether a diagnostic stands in the lines of a span.
+// reported says whether a diagnostic or a further place of one stands in the lines of a span.
 func reported(l diag.List, s span) bool {
-	return slices.ContainsFunc(l, func(d diag.Diagnostic) bool { return s.holds(d.Range) })
+	return slices.ContainsFunc(l, func(d diag.Diagnostic) bool {
+		return s.holds(d.Range) || slices.ContainsFunc(d.Related, func(r diag.Related) bool { return s.holds(r.Range) })
+	})
 }
 
 // testUnknown adds a field to every mapping and an item to every list. It must show in the machine, or be reported

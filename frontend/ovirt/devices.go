@@ -41,18 +41,7 @@ func (r *reader) nics() {
 func (r *reader) nic(v tree.Value) {
 	at := fmt.Sprintf("network.nics[%d]", len(r.m.Network.NICs))
 	n := machine.NIC{Name: r.text(v.Get("name"))}
-	for _, e := range v.Entries() {
-		switch e.Key {
-		case "name", "mac", "interface", "plugged", "linked":
-		case "href", "link", "actions", "id":
-			e.Value.Consume()
-		default:
-			if e.Value.Kind() != tree.Null {
-				r.note(e.Value, CodeNotActedUpon, "%s is not acted upon", e.Key)
-			}
-			e.Value.Consume()
-		}
-	}
+	r.others(v, "name", "mac", "interface", "plugged", "linked")
 	switch {
 	case n.Name == "":
 		r.fail(v, CodeNIC, "give it a name such as nic1", "a NIC has no name")
@@ -110,16 +99,7 @@ func (r *reader) disks() {
 func (r *reader) disk(v tree.Value) {
 	at := fmt.Sprintf("disks[%d]", len(r.m.Disks))
 	x := machine.Disk{Name: r.text(v.Get("id"))}
-	for _, e := range v.Entries() {
-		switch e.Key {
-		case "active", "bootable", "disk", "id", "interface", "read_only":
-		default:
-			if !slices.Contains(hypermedia, e.Key) && e.Value.Kind() != tree.Null {
-				r.note(e.Value, CodeNotActedUpon, "%s is not acted upon", e.Key)
-			}
-			e.Value.Consume()
-		}
-	}
+	r.others(v, "active", "bootable", "disk", "id", "interface", "read_only")
 	if d := v.Get("disk"); r.isMap(d) {
 		for _, name := range []string{"id", "name", "alias"} {
 			if text := r.text(d.Get(name)); text != "" {
@@ -129,10 +109,7 @@ func (r *reader) disk(v tree.Value) {
 		size := d.Get("provisioned_size")
 		x.Size = machine.Bytes(r.number(size, 1, maxSize))
 		r.at(size.Range(), "%s.size", at)
-		for _, e := range d.Unread() {
-			r.note(e.Value, CodeNotActedUpon, "%s is not acted upon", e.Key)
-			e.Value.Consume()
-		}
+		r.others(d, "id", "name", "alias", "provisioned_size")
 	}
 	bus := v.Get("interface")
 	x.Bus = buses[r.word(bus, "ide", "sata", "scsi", "spapr_vscsi", "virtio", "virtio_scsi")]
@@ -162,15 +139,7 @@ func (r *reader) cdroms() {
 		if !r.isMap(v) {
 			continue
 		}
-		for _, e := range v.Entries() {
-			if e.Key == "file" {
-				continue
-			}
-			if !slices.Contains(hypermedia, e.Key) && e.Value.Kind() != tree.Null {
-				r.note(e.Value, CodeNotActedUpon, "%s is not acted upon", e.Key)
-			}
-			e.Value.Consume()
-		}
+		r.others(v, "file")
 		file := v.Get("file")
 		if !r.isMap(file) {
 			continue

@@ -43,6 +43,7 @@ func (Frontend) Read(_ context.Context, src frontend.Source) ([]machine.Machine,
 				r.m.Places = r.places
 				out = append(out, *r.m)
 			}
+			r.reportPassed()
 			l = append(l, r.list...)
 		}
 		for _, e := range doc.Tree.Unread() {
@@ -72,6 +73,7 @@ type reader struct {
 
 	m      *machine.Machine
 	places machine.Places
+	passed []passing
 	// accounts are the indexes of the machine's users by name; that of the default user without a name is "".
 	accounts map[string]int
 }

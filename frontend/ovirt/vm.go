@@ -3,90 +3,11 @@ package ovirt
 import (
 	"math"
 	"regexp"
-	"slices"
 	"strings"
 
-	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/tree"
 	"github.com/vmseed/vmseed/machine"
 )
-
-// class says what becomes of a member of a vm or action.
-type class int
-
-const (
-	used class = iota + 1
-	// engine members are about the engine, its clusters and users, or what it found out.
-	engine
-	// tuning members are about how a machine is run; the guest works the same without them.
-	tuning
-	// lost members have an effect that there is no way to have here.
-	lost
-)
-
-// members is the class of every member of an element.
-type members map[string]class
-
-// with adds the members of one class.
-func (m members) with(c class, names string) members {
-	for _, name := range strings.Fields(names) {
-		m[name] = c
-	}
-	return m
-}
-
-// vmMembersOf returns the members of a vm and of a template in versions 3 and 4 of the API.
-func vmMembersOf() members {
-	return members{}.
-		with(used, `bios comment cdroms cpu cpu_shares custom_cpu_model custom_emulated_machine description disk_attachments domain id
-			initialization memory name nics os payloads rng_device serial_number tpm_enabled`).
-		with(engine, `affinity_labels applications cluster cpu_profile creation_status creation_time external_host_provider
-			fqdn guest_info guest_operating_system guest_time_zone has_illegal_images host instance_type katello_errata large_icon
-			next_run_configuration_exists origin original_template permissions quota reported_devices run_once sessions small_icon
-			snapshots start_time statistics status status_detail stop_reason stop_time storage_domain tags template use_latest_template_version
-			vm_pool vm version`).
-		with(tuning, `auto_pinning_policy console cpu_pinning_policy custom_compatibility_version custom_properties delete_protected display
-			dynamic_cpu graphics_consoles high_availability io lease memory_policy migration migration_downtime multi_queues_enabled
-			numa_nodes numa_tune_mode placement_policy soundcard_enabled sso storage_error_resume_behaviour time_zone timezone tunnel_migration type
-			usb virtio_scsi virtio_scsi_multi_queues virtio_scsi_multi_queues_enabled`).
-		with(lost, `disks floppies host_devices mediated_devices start_paused stateless watchdogs`)
-}
-
-// actionMembersOf returns the members of the action that starts a vm.
-func actionMembersOf() members {
-	return members{}.
-		with(used, "vm "+strings.Join(flags, " ")).
-		with(engine, `async correlation_id expiry fault filter grace_period id job reason status`).
-		with(lost, `attach_wgt authorized_key host pause storage_domain volatile`)
-}
-
-// sort says what becomes of the members that nothing reads. What is false asks for nothing.
-func (r *reader) sort(v tree.Value, table members) {
-	for _, e := range v.Entries() {
-		c, known := table[e.Key]
-		switch {
-		case c == used:
-			continue
-		case slices.Contains(hypermedia, e.Key), e.Value.Kind() == tree.Null, blank(e.Value):
-		case !known:
-			r.say(e, diag.Warning, tree.Suggest(e.Key, nil), "oVirt has no member %q here, so it is passed over")
-		case c == engine:
-			r.say(e, diag.Note, "", "%s is the engine's, so it is passed over")
-		case c == tuning:
-			r.say(e, diag.Note, "", "%s is not acted upon: it is about how the machine is run")
-		case isFalse(e.Value):
-			r.say(e, diag.Note, "", "%s is not acted upon")
-		default:
-			r.say(e, diag.Warning, "", "%s is not acted upon, so the guest goes without it")
-		}
-		e.Value.Consume()
-	}
-}
-
-func isFalse(v tree.Value) bool {
-	var unheard diag.List
-	return v.Kind() == tree.Scalar && strings.EqualFold(strings.TrimSpace(v.Loose(&unheard)), "false")
-}
 
 // vmName is what the engine takes for the name of a vm.
 var vmName = regexp.MustCompile(`^[\p{L}\p{N}_.+-]{1,255}$`)
@@ -317,23 +238,6 @@ func (r *reader) os() {
 		}
 	}
 	r.aside(v, "boot", "custom_kernel_cmdline", "reported_kernel_cmdline", "version")
-}
-
-// aside says that members which oVirt has are not acted upon.
-func (r *reader) aside(v tree.Value, names ...string) {
-	for _, name := range names {
-		x := v.Get(name)
-		if x.Exists() && x.Kind() != tree.Null {
-			r.note(x, CodeNotActedUpon, "%s is not acted upon", name)
-		}
-		x.Consume()
-	}
-}
-
-// say reports an entry.
-func (r *reader) say(e tree.Entry, severity diag.Severity, remedy, summary string) {
-	r.list.Add(diag.Diagnostic{Code: CodeNotActedUpon, Severity: severity, Range: e.Span(), Field: e.Value.Path(),
-		Summary: strings.Replace(strings.Replace(summary, "%s", e.Key, 1), "%q", `"`+e.Key+`"`, 1), Remedy: remedy})
 }
 
 // maxSize is the largest size of a disk.
