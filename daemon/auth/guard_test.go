@@ -89,7 +89,16 @@ func TestEqualWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	quickest := map[string]time.Duration{}
-	for range 7 {
+	equal := func() bool {
+		for _, d := range quickest {
+			if d < quickest[Admin]/2 || d > quickest[Admin]*2 {
+				return false
+			}
+		}
+		return true
+	}
+	// Other work of the host makes a check slower and never quicker, so the quickest ones of many are compared.
+	for round := 0; round < 7 || round < 100 && !equal(); round++ {
 		for _, name := range []string{Admin, "alice@corp", "nobody@corp"} {
 			h, exists, err := u.lookup(name)
 			if err != nil {
@@ -104,10 +113,8 @@ func TestEqualWork(t *testing.T) {
 			}
 		}
 	}
-	for name, d := range quickest {
-		if d < quickest[Admin]/2 || d > quickest[Admin]*2 {
-			t.Errorf("%s takes %v, %s %v", name, d, Admin, quickest[Admin])
-		}
+	if !equal() {
+		t.Errorf("checks take %v", quickest)
 	}
 }
 

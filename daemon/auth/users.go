@@ -258,20 +258,24 @@ func (u *Users) Names() ([]string, error) {
 	return out, nil
 }
 
-// Bootstrap makes the first user, Admin, with a random password, when the file has no user at all. It returns the
-// password, which is nowhere else, and the empty text when there was a user.
-func (u *Users) Bootstrap() (secret.Text, error) {
+// Bootstrap makes the first user, Admin, with a random password, when the file has no user at all. The password is nowhere
+// else, so show is called with it before the user is there: a program that is killed between the two, or cannot show it, makes
+// another one at its next start. With a user in the file show is not called.
+func (u *Users) Bootstrap(show func(password secret.Text) error) error {
 	if have, err := u.Names(); err != nil || len(have) > 0 {
-		return secret.Text{}, err
+		return err
 	}
 	password := RandomPassword()
 	h, err := u.hash(password)
 	if err != nil {
-		return secret.Text{}, err
+		return err
 	}
 	err = u.change(func(lines []line) ([]line, error) {
 		if slices.ContainsFunc(lines, func(l line) bool { return l.name != "" }) {
 			return nil, ErrUserExists
+		}
+		if err := show(password); err != nil {
+			return nil, err
 		}
 		if len(lines) == 0 {
 			lines = []line{{text: "# Who may log in: NAME@PROFILE:HASH. Hashes are those of vmseed serve user add, or of mkpasswd -m sha-512."}}
@@ -279,9 +283,9 @@ func (u *Users) Bootstrap() (secret.Text, error) {
 		return append(lines, line{text: Admin + ":" + h.text, name: Admin, hash: h}), nil
 	})
 	if errors.Is(err, ErrUserExists) {
-		return secret.Text{}, nil
+		return nil
 	}
-	return password, err
+	return err
 }
 
 // lookup returns the hash of a user's password, after reading the file again if it has changed. While the file cannot be

@@ -68,12 +68,26 @@ func TestHash(t *testing.T) {
 func TestUsersFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state", "users")
 	u := quick(t, path)
-	password, err := u.Bootstrap()
+	unseen := errors.New("nobody saw it")
+	if err := u.Bootstrap(func(secret.Text) error { return unseen }); !errors.Is(err, unseen) {
+		t.Fatal(err)
+	}
+	if have, err := u.Names(); err != nil || len(have) > 0 {
+		t.Fatalf("%q have a password that nobody saw: %v", have, err)
+	}
+	var password secret.Text
+	err := u.Bootstrap(func(p secret.Text) error {
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Error("the user is there before the password was shown", err)
+		}
+		password = p
+		return nil
+	})
 	if err != nil || password.Len() != 24 {
 		t.Fatalf("the first password has %d characters: %v", password.Len(), err)
 	}
-	if again, err := u.Bootstrap(); err != nil || !again.IsZero() {
-		t.Fatalf("there are two first users: %v", err)
+	if err := u.Bootstrap(func(secret.Text) error { return errors.New("there are two first users") }); err != nil {
+		t.Fatal(err)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil || strings.Contains(string(data), password.Reveal()) {

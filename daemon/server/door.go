@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"net"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/vmseed/vmseed/daemon/auth"
 	"github.com/vmseed/vmseed/secret"
@@ -113,6 +115,14 @@ func (s *Server) admit(x *exchange, r *http.Request, h http.Handler) {
 		// What is behind the door has no use for the password or the token.
 		r = r.WithContext(auth.NewContext(r.Context(), id))
 		r.Header.Del("Authorization")
+		if limit := s.config.Limits.Body; r.ContentLength > limit {
+			x.Header().Set("Connection", "close") // rather than read what nobody wants
+			x.problem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit))
+			return
+		}
+		if r.Body != http.NoBody {
+			_ = x.control.SetReadDeadline(time.Now().Add(s.config.Limits.BodyTime))
+		}
 		serve(x, r, h)
 	case r.Context().Err() != nil:
 	case errors.As(err, &slow):

@@ -65,7 +65,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Body != http.NoBody {
 		// The reader of the body comes first: it knows net/http's own writer, and ends the connection of who sends too much.
 		r.Body = &body{ReadCloser: http.MaxBytesReader(w, r.Body, s.config.Limits.Body), x: x}
-		_ = x.control.SetReadDeadline(began.Add(s.config.Limits.BodyTime))
+		// Who has not logged in has time for a login, and not for more: nobody else can make room for them.
+		_ = x.control.SetReadDeadline(began.Add(s.config.Limits.HeadTime))
 	}
 	abort := s.safely(x, r)
 	x.allow() // what is in net/http's buffers is sent when this function returns

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +39,41 @@ func TestSlowClients(t *testing.T) {
 		if _, err := io.Copy(io.Discard, c); errors.Is(err, context.DeadlineExceeded) || time.Since(began) > limit/2 {
 			t.Errorf("%s: the connection still stands after %v", name, time.Since(began))
 		}
+	}
+}
+
+// TestSlowStrangers keeps connections of clients that have not logged in no longer than a head may take.
+func TestSlowStrangers(t *testing.T) {
+	t.Parallel() // it waits more than it works
+	r := begin(t, func(c *Config) {
+		slow(c)
+		c.Limits.BodyTime = time.Hour
+	})
+	for _, stream := range []string{
+		"POST /api/v1/machines HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf",
+		"POST /api/v1/session HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
+		"POST /ovirt-engine/sso/oauth/token HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nusername=",
+		"POST /ovirt-engine/api/vms HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n64\r\nhalf",
+		"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf",
+		"GET /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf",
+	} {
+		c := r.dial(t)
+		_, _ = io.WriteString(c, stream)
+		if _, err := io.Copy(io.Discard, c); errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%q: the connection still stands", stream)
+		}
+	}
+}
+
+// TestLargeBody is refused before it is sent.
+func TestLargeBody(t *testing.T) {
+	t.Parallel() // it waits more than it works
+	r := begin(t, slow)
+	c := r.dial(t)
+	fmt.Fprintf(c, "POST /api/v1/x HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: 99999999999\r\n\r\n", r.token(t))
+	answer, err := io.ReadAll(c)
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 413 ") || !strings.Contains(string(answer), "larger than 1048576 bytes") {
+		t.Errorf("%s, %v", answer, err)
 	}
 }
 

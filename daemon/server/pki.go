@@ -88,8 +88,7 @@ func (p *pki) signer() (*signer, error) {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w; put the file back, or remove %s and %s for a new authority that clients must be told of", err, caFile, caKeyFile)
 	}
-	key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
+	if key, err = p.orphan(); err != nil {
 		return nil, err
 	}
 	template := &x509.Certificate{
@@ -100,6 +99,38 @@ func (p *pki) signer() (*signer, error) {
 	}
 	certificate, text, err = p.sign(template, template, key, key, caFile, caKeyFile)
 	return &signer{certificate, key, text}, err
+}
+
+// orphan returns the key of an authority whose certificate was not written any more, because the host stopped between the
+// two, and else a new key. Whoever trusts an earlier certificate of the key trusts the next one: name and key are the same.
+func (p *pki) orphan() (*ecdsa.PrivateKey, error) {
+	path := filepath.Join(p.dir, caKeyFile)
+	if _, err := os.Stat(filepath.Join(p.dir, caFile)); !errors.Is(err, fs.ErrNotExist) {
+		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	}
+	if err == nil {
+		err = private(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, fmt.Errorf("%s holds no key", path)
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	key, ok := parsed.(*ecdsa.PrivateKey)
+	if !ok {
+		return nil, fmt.Errorf("%s is no ECDSA key", path)
+	}
+	return key, nil
 }
 
 func fingerprint(key *ecdsa.PrivateKey) []byte {
@@ -195,16 +226,16 @@ func (p *pki) sign(template, parent *x509.Certificate, key, by *ecdsa.PrivateKey
 		atomicfile.WriteBytes(filepath.Join(p.dir, certName), text))
 }
 
-// readPair reads a certificate and its key. The error wraps fs.ErrNotExist when neither is there.
+// readPair reads a certificate and its key. The error wraps fs.ErrNotExist when the certificate is not there.
 func readPair(dir, certName, keyName string) (*x509.Certificate, *ecdsa.PrivateKey, []byte, error) {
 	keyPath := filepath.Join(dir, keyName)
 	text, certErr := os.ReadFile(filepath.Join(dir, certName))
 	secret, keyErr := os.ReadFile(keyPath)
 	switch {
-	case errors.Is(certErr, fs.ErrNotExist) && errors.Is(keyErr, fs.ErrNotExist):
+	case errors.Is(certErr, fs.ErrNotExist):
 		return nil, nil, nil, certErr
 	case certErr != nil || keyErr != nil:
-		// One of the two is missing, which must not be taken for a fresh start.
+		// A certificate without its key must not be taken for a fresh start.
 		return nil, nil, nil, errors.New(strings.ReplaceAll(errors.Join(certErr, keyErr).Error(), "\n", "; "))
 	}
 	if err := private(keyPath); err != nil {

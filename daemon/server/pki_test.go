@@ -94,7 +94,6 @@ func TestPKIDamage(t *testing.T) {
 	c := &clock{time.Now()}
 	for name, damage := range map[string]func(dir string) error{
 		"no key":           func(dir string) error { return os.Remove(filepath.Join(dir, caKeyFile)) },
-		"no certificate":   func(dir string) error { return os.Remove(filepath.Join(dir, caFile)) },
 		"damaged":          func(dir string) error { return os.WriteFile(filepath.Join(dir, caFile), []byte("x"), 0o600) },
 		"another's key":    func(dir string) error { return os.Rename(filepath.Join(dir, leafKey), filepath.Join(dir, caKeyFile)) },
 		"readable by all":  func(dir string) error { return os.Chmod(filepath.Join(dir, caKeyFile), 0o644) },
@@ -121,6 +120,42 @@ func TestPKIDamage(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), dir) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestPKIAfterCrash goes on with the keys that were written before the host stopped. Clients that trust the authority
+// already trust it still.
+func TestPKIAfterCrash(t *testing.T) {
+	c := &clock{time.Now()}
+	for _, gone := range [][]string{{caFile}, {caFile, leafFile}, {caFile, leafFile, leafKey}, {leafFile}, {leafFile, leafKey}} {
+		dir := t.TempDir()
+		first, err := openPKI(dir, hosts, c.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range gone {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p, err := openPKI(dir, hosts, c.now)
+		if err != nil {
+			t.Errorf("without %v: %v", gone, err)
+			continue
+		}
+		verify(t, p, c, "localhost")
+		p.ca = first.ca
+		verify(t, p, c, "localhost")
+	}
+	dir := t.TempDir()
+	for text, want := range map[string]string{"x": "no key", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n": "asn1"} {
+		path := filepath.Join(dir, caKeyFile)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := openPKI(dir, hosts, c.now); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
+			t.Errorf("the key %q: %v", text, err)
 		}
 	}
 }

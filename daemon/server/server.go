@@ -62,7 +62,8 @@ type Limits struct {
 	// Header is the largest head of a request, in bytes (64 KiB), Body the largest body (64 MiB).
 	Header int
 	Body   int64
-	// HeadTime is how long a head may take (10 s), BodyTime a body (2 m). Idle is how long a connection is kept for the
+	// HeadTime is how long a head may take (10 s), and so the body of who has not logged in; BodyTime how long the body of who
+	// has (2 m). Idle is how long a connection is kept for the
 	// next request (2 m).
 	HeadTime, BodyTime, Idle time.Duration
 	// WriteTime is how long a client may take to accept what one write sends it (30 s).

@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -23,6 +24,7 @@ import (
 	"github.com/vmseed/vmseed/daemon/ovirtapi"
 	"github.com/vmseed/vmseed/daemon/server"
 	"github.com/vmseed/vmseed/hypervisor"
+	"github.com/vmseed/vmseed/secret"
 )
 
 // serveFlags are those of serve.
@@ -169,14 +171,12 @@ func (a *app) runDaemon(ctx context.Context, f *serveFlags) (err error) {
 		return hostTrouble(err)
 	}
 	// The password is made when nothing can keep it from being shown any more.
-	password, err := users.Bootstrap()
-	if err != nil {
-		return hostTrouble(err)
+	if err = users.Bootstrap(func(password secret.Text) error { return a.greet(s, password) }); err == nil {
+		err = a.ready(s, dir)
 	}
-	if err := a.greet(s, dir, password.Reveal()); err != nil {
+	if err != nil {
 		return &exitError{exitEnvironment, errors.Join(err, s.Close())}
 	}
-	notify("READY=1")
 	err = s.Serve(ctx)
 	notify("STOPPING=1")
 	a.farewell(d)
@@ -186,39 +186,42 @@ func (a *app) runDaemon(ctx context.Context, f *serveFlags) (err error) {
 // usersFile is the file of users in the daemon's state directory.
 const usersFile = "users"
 
-// greet says where the daemon is and, at its first start, how to log in.
-func (a *app) greet(s *server.Server, dir, password string) error {
+// greet says at the first start of the daemon how to log in.
+func (a *app) greet(s *server.Server, password secret.Text) error {
 	var b strings.Builder
-	if file := s.CAFile(); file != "" && password != "" {
+	if file := s.CAFile(); file != "" {
 		fmt.Fprintf(&b, "certificate authority: %s\n", file)
 		if print := fingerprint(s.CA()); print != "" {
 			fmt.Fprintf(&b, "its SHA-256 fingerprint: %s\n", print)
 		}
 	}
-	if password != "" {
-		fmt.Fprintf(&b, `first user: %s
+	fmt.Fprintf(&b, `first user: %s
 password: %s
 It is not shown again; vmseed serve user passwd %s changes it.
 
 In a shell that uses this daemon:
 
     export VMSEED_HOST=%s
-`, auth.Admin, password, auth.Admin, s.URL())
-		if file := s.CAFile(); file != "" {
-			fmt.Fprintf(&b, "    export VMSEED_CA=%s\n", shellWord(file))
-		}
-		fmt.Fprintf(&b, `    export VMSEED_USERNAME=%s
+`, auth.Admin, password.Reveal(), auth.Admin, s.URL())
+	if file := s.CAFile(); file != "" {
+		fmt.Fprintf(&b, "    export VMSEED_CA=%s\n", shellWord(file))
+	}
+	fmt.Fprintf(&b, `    export VMSEED_USERNAME=%s
     export VMSEED_PASSWORD=%s
 
 Clients of oVirt take the URL %s/ovirt-engine/api, the same user, password and authority.
 
-`, auth.Admin, password, s.URL())
+`, auth.Admin, password.Reveal(), s.URL())
+	if _, err := io.WriteString(a.Out, b.String()); err != nil {
+		return fmt.Errorf("the password of the first user cannot be shown: %w", err)
 	}
-	fmt.Fprintf(&b, "vmseed serves %s, with its state in %s\n", s.URL(), dir)
-	_, err := fmt.Fprint(a.Out, b.String())
-	if err != nil && password != "" {
-		err = fmt.Errorf("the password of %s could not be shown, so set one with vmseed serve user passwd: %w", auth.Admin, err)
-	}
+	return nil
+}
+
+// ready says that the daemon serves, and where.
+func (a *app) ready(s *server.Server, dir string) error {
+	_, err := fmt.Fprintf(a.Out, "vmseed serves %s, with its state in %s\n", s.URL(), dir)
+	notify("READY=1")
 	return err
 }
 
