@@ -123,10 +123,19 @@ func notGuest(m machine.Machine, form string, carries machine.FieldSet) diag.Lis
 	}
 	hardware := machine.NewFieldSet(excused...)
 	l := notWritten(m, form, carries.Union(hardware))
+	for i, x := range m.Media {
+		if x.Kind == "sysprep" { // which is all that a guest with Windows is told
+			l.Warnf(CodeNotWritten, m.Places.Find(fmt.Sprintf("media[%d]", i)), "", "the form %s has no place for the medium %q, by which the guest is set up", form, x.Name)
+		}
+	}
 	if slices.ContainsFunc(machine.Used(m), func(u machine.Use) bool {
 		return hardware.Has(u.Field) && (strings.HasPrefix(u.Path, "disks") || strings.HasPrefix(u.Path, "hardware") || strings.HasPrefix(u.Path, "media") || strings.HasPrefix(u.Path, "shares"))
 	}) {
 		l.Notef(CodeNotWritten, m.Places.Find(""), "", "the form %s describes the guest alone, so disks, memory and other hardware are not part of it", form)
+	}
+	for i, x := range m.Media {
+		l.Warnf(CodeNotWritten, m.Places.Find(fmt.Sprintf("media[%d]", i)), "choose another form, or bring the files into the guest by its image",
+			"the form %s has no place for the files of the volume %q, so the guest goes without them", form, x.Name)
 	}
 	return l
 }

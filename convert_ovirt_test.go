@@ -97,6 +97,23 @@ func TestConvertFeaturePages(t *testing.T) {
 	}
 }
 
+// TestConvertWindows warns when the answer file, which is all that a guest with Windows is told, gets lost.
+func TestConvertWindows(t *testing.T) {
+	data, err := os.ReadFile("examples/ovirt/windows.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := converter()
+	for _, form := range []string{"cloud-init", "butane"} {
+		_, l := e.Convert(ovirtMachine(t, e, string(data)), form, vmseed.RenderOptions{})
+		if !slices.ContainsFunc(l, func(d diag.Diagnostic) bool {
+			return d.Code == vmseed.CodeNotWritten && d.Severity == diag.Warning && strings.Contains(d.Summary, `"sysprep"`) && !d.Range.IsZero()
+		}) {
+			t.Errorf("%s: said %v", form, l)
+		}
+	}
+}
+
 // document returns the file whose path ends in a name, without the hashes in it.
 func document(files map[string]string, name string) string {
 	for path, text := range files {
