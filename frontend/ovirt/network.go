@@ -249,7 +249,7 @@ func (r *reader) guestNIC(x guestNIC, name string, i int) {
 	four := r.family(x.protocol4, x.ip, false)
 	six := r.family(x.protocol6, x.ipv6, true)
 	if four.protocol == none && six.protocol == none {
-		r.note(x.at, CodeNIC, "NIC %q has no protocol, so the guest gives it no address; where no NIC has one, guests fall back to DHCP", name)
+		r.note(x.at, CodeNIC, "NIC %q has no protocol, so the guest is not told of it", name)
 		r.at(x.at.Range(), "%s", path)
 		return
 	}

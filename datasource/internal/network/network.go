@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/vmseed/vmseed/datasource/internal/metadata"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/netconfig"
 	"github.com/vmseed/vmseed/machine"
@@ -74,6 +75,9 @@ func Whole(m machine.Machine) (c netconfig.Config, ok bool, l diag.List) {
 	c.DNS = netconfig.DNS{Servers: n.DNS.Servers, Search: n.DNS.Search}
 	up := false
 	for i, nic := range n.NICs {
+		if untold(m, nic) {
+			continue
+		}
 		link := convert(nic)
 		link.Place = m.Places.Find(path(i))
 		c.Links = append(c.Links, link)
@@ -108,6 +112,17 @@ func leftOut(m machine.Machine) (l diag.List) {
 }
 
 func path(i int) string { return fmt.Sprintf("network.nics[%d]", i) }
+
+// untold reports whether the guest is not to hear of a NIC. oVirt's engine names those alone that have a protocol; of others
+// it may not even be known whether there are any.
+func untold(m machine.Machine, nic machine.NIC) bool {
+	if !metadata.ForOVirt(m) || stated(nic) || nic.OnBoot != nil && !*nic.OnBoot {
+		return false
+	}
+	return !slices.ContainsFunc(m.Network.NICs, func(n machine.NIC) bool {
+		return n.VLAN.Link == nic.Name || slices.Contains(n.Bond.Links, nic.Name) || slices.Contains(n.Bridge.Links, nic.Name)
+	})
+}
 
 // stated reports whether the document says how the guest should use the NIC, beyond that it is there.
 func stated(n machine.NIC) bool {

@@ -51,6 +51,24 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// TestUntold leaves a NIC that nothing is said of out of what a guest of oVirt reads, unless another one is built upon it.
+func TestUntold(t *testing.T) {
+	dhcp, silent, member := machine.NIC{Name: "a", DHCP4: true}, machine.NIC{Name: "b"}, machine.NIC{Name: "c"}
+	bond := machine.NIC{Name: "bond0", Kind: "bond", Bond: machine.Bond{Links: []string{"c"}}}
+	down := machine.NIC{Name: "d", OnBoot: of(false)}
+	for compat, want := range map[string]string{"ovirt": "a c bond0 d", "": "a b c bond0 d"} {
+		m := machine.Machine{Compat: compat, Network: machine.Network{NICs: []machine.NIC{dhcp, silent, member, bond, down}}}
+		c, ok, _ := Whole(m)
+		var ids []string
+		for _, l := range c.Links {
+			ids = append(ids, l.ID)
+		}
+		if got := strings.Join(ids, " "); !ok || got != want {
+			t.Errorf("%q: %s, want %s", compat, got, want)
+		}
+	}
+}
+
 // TestSaid lists what has no place in a network document, and what is said about it.
 func TestSaid(t *testing.T) {
 	static := machine.NIC{Name: "a", Addrs: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/24")}}
