@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode"
 
 	"github.com/vmseed/vmseed/internal/bounded"
 	"github.com/vmseed/vmseed/secret"
@@ -43,6 +44,13 @@ func (e *Error) Error() string {
 		return e.Detail
 	}
 	return fmt.Sprintf("the daemon answered %d %s", e.Status, e.Title)
+}
+
+// IsForeign reports whether an error is an answer that no daemon gave: that of a proxy, of a program that is something else, or
+// of a port that speaks TLS to a client that does not.
+func IsForeign(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Request == ""
 }
 
 // IsNotFound reports whether an error means that there is no such object.
@@ -159,6 +167,9 @@ func (c *Client) request(ctx context.Context, r call, token secret.Text) (*http.
 	return request, nil
 }
 
+// maxPlain is the longest plain text that says what is wrong, in bytes.
+const maxPlain = 200
+
 // refusal reads an answer that says no.
 func refusal(answer *http.Response) error {
 	e := &Error{}
@@ -166,6 +177,9 @@ func refusal(answer *http.Response) error {
 	media, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
 	if media != "application/problem+json" || json.Unmarshal(data, e) != nil {
 		e = &Error{}
+		if text := strings.TrimSpace(string(data)); media == "text/plain" && len(text) <= maxPlain && !strings.ContainsFunc(text, unicode.IsControl) {
+			e.Detail = text
+		}
 	}
 	e.Status = answer.StatusCode
 	if e.Title == "" {

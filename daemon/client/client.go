@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"strings"
@@ -21,7 +22,7 @@ const DefaultURL = "https://127.0.0.1:8443"
 
 // Options are how a daemon is reached.
 type Options struct {
-	// URL is https://HOST:PORT; a HOST[:PORT] alone is enough.
+	// URL is https://HOST:PORT; a HOST[:PORT] alone is enough. Plain HTTP is for loopback addresses.
 	URL string
 	// CAFile is a PEM file with the certificates of authorities to trust instead of the system's; CA is its content.
 	CAFile string
@@ -94,6 +95,9 @@ func parseBase(text string) (*url.URL, error) {
 		return nil, errors.New("the daemon's URL must not hold a user or password")
 	case u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
 		return nil, fmt.Errorf("the daemon's URL ends behind its host and port: %s://%s", u.Scheme, u.Host)
+	}
+	if a, err := netip.ParseAddr(u.Hostname()); u.Scheme == "http" && u.Hostname() != "localhost" && (err != nil || !a.IsLoopback()) {
+		return nil, fmt.Errorf("http://%s would send passwords in clear over the network; use https://, or a tunnel to a loopback address", u.Host)
 	}
 	u.Path = ""
 	if u.Port() == "" && u.Scheme == "https" {

@@ -22,13 +22,15 @@ func TestURL(t *testing.T) {
 	for in, want := range map[string]string{
 		"": DefaultURL, "vms.example": "https://vms.example:8443", "vms.example:1": "https://vms.example:1", "https://[::1]/": "https://[::1]:8443",
 		"http://127.0.0.1:80": "http://127.0.0.1:80", "HTTPS://x": "https://x:8443",
+		"http://localhost:1": "http://localhost:1", "http://[::1]:1": "http://[::1]:1",
 	} {
 		c, err := New(Options{URL: in})
 		if err != nil || c.URL() != want {
 			t.Errorf("%q: %v, %v", in, c, err)
 		}
 	}
-	for _, in := range []string{"ftp://x", "https://", "https://user:canary@x", "https://x/api", "https://x?y", "https://x:port", "://"} {
+	for _, in := range []string{"ftp://x", "https://", "https://user:canary@x", "https://x/api", "https://x?y", "https://x:port", "://",
+		"http://vms.example:80", "http://192.0.2.1", "http://localhost.example"} {
 		if _, err := New(Options{URL: in}); err == nil || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%q: %v", in, err)
 		}

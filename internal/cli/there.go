@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/vmseed/vmseed/daemon/client"
@@ -46,7 +48,10 @@ func (t there) find(ctx context.Context, name string) (vm, error) {
 // unknown is the error for a VM that the daemon does not have.
 func (t there) unknown(ctx context.Context, name string) error {
 	machines, err := t.client.Machines(ctx, client.Filter{Limit: 20})
-	if err != nil || len(machines) == 0 {
+	if err != nil {
+		return t.trouble(err)
+	}
+	if len(machines) == 0 {
 		return usagef("there is no VM %q; there are none", name)
 	}
 	var have []string
@@ -68,12 +73,29 @@ func (t there) trouble(err error) error {
 		return err
 	case client.IsUnauthorized(err):
 		return &exitError{exitEnvironment, fmt.Errorf("%s: %w; set $%s and $%s, or $%s", t.client.URL(), err, envUser, envPassword, envToken)}
+	case client.IsForeign(err):
+		return &exitError{exitEnvironment, fmt.Errorf("%s: %w", t.client.URL(), err)}
 	case client.IsNotFound(err), client.IsConflict(err):
 		return &exitError{exitUsage, err}
 	case errors.As(err, &no) && (len(no.Diagnostics) > 0 || no.Status >= 400 && no.Status < 500 && no.Status != 429):
 		return &exitError{exitInput, err}
 	}
-	return &exitError{exitEnvironment, err}
+	return &exitError{exitEnvironment, unreachable(err)}
+}
+
+// unreachable adds what to do to an error of the way to a daemon.
+func unreachable(err error) error {
+	var authority x509.UnknownAuthorityError
+	var name x509.HostnameError
+	switch {
+	case errors.As(err, &authority):
+		return fmt.Errorf("%w; say which authority to trust with --ca or $%s (pki/ca.pem in the daemon's state directory)", err, envCA)
+	case errors.As(err, &name):
+		return fmt.Errorf("%w; call the daemon by one of these names, or start it with --tls-name", err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("%w; nobody listens there: is vmseed serve running?", err)
+	}
+	return err
 }
 
 // describe is what list and inspect print of a daemon's VM. Its status is in the daemon's words.

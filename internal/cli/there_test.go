@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -83,18 +84,49 @@ func TestTroubleOfDaemons(t *testing.T) {
 		status int
 	}{
 		{nil, exitDone},
-		{&client.Error{Status: http.StatusNotFound}, exitUsage},
-		{&client.Error{Status: http.StatusConflict}, exitUsage},
-		{&client.Error{Status: http.StatusUnauthorized}, exitEnvironment},
-		{&client.Error{Status: http.StatusTooManyRequests}, exitEnvironment},
-		{&client.Error{Status: http.StatusInternalServerError}, exitEnvironment},
-		{&client.Error{Status: http.StatusBadRequest}, exitInput},
-		{&client.Error{Status: http.StatusUnprocessableEntity, Diagnostics: []client.Diagnostic{{Severity: "error"}}}, exitInput},
+		{&client.Error{Request: "1", Status: http.StatusNotFound}, exitUsage},
+		{&client.Error{Request: "1", Status: http.StatusConflict}, exitUsage},
+		{&client.Error{Request: "1", Status: http.StatusUnauthorized}, exitEnvironment},
+		{&client.Error{Request: "1", Status: http.StatusTooManyRequests}, exitEnvironment},
+		{&client.Error{Request: "1", Status: http.StatusInternalServerError}, exitEnvironment},
+		{&client.Error{Request: "1", Status: http.StatusBadRequest}, exitInput},
+		{&client.Error{Request: "1", Status: http.StatusUnprocessableEntity, Diagnostics: []client.Diagnostic{{Severity: "error"}}}, exitInput},
+		{&client.Error{Status: http.StatusBadRequest, Detail: "This port speaks HTTPS"}, exitEnvironment},
+		{&client.Error{Status: http.StatusNotFound}, exitEnvironment},
 		{errors.New("no route to host"), exitEnvironment},
 		{context.Canceled, exitEnvironment},
 	} {
 		if got := statusOf(hostTrouble(there{nil, c}.trouble(tt.err))); got != tt.status {
 			t.Errorf("%v: exit status %d, want %d", tt.err, got, tt.status)
+		}
+	}
+}
+
+// TestUnreachableDaemons says what to do about daemons that cannot be asked, and ends with the status for that.
+func TestUnreachableDaemons(t *testing.T) {
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	secured := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secured.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secured.StartTLS()
+	defer secured.Close()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for name, tt := range map[string]struct {
+		url  string
+		want string
+	}{
+		"another program": {plain.URL, "404 page not found"},
+		"another one's":   {secured.URL, "--ca or $VMSEED_CA"},
+		"nobody":          {gone.URL, "is vmseed serve running?"},
+	} {
+		c, err := client.New(client.Options{URL: tt.url, Token: secret.New("t")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := (there{&app{}, c}).find(t.Context(), "web"); statusOf(err) != exitEnvironment || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: exit status %d, %v", name, statusOf(err), err)
 		}
 	}
 }
