@@ -220,12 +220,13 @@ func (r *reader) os() {
 	}
 	r.only(v, "boot", "cmdline", "custom_kernel_cmdline", "initrd", "kernel", "reported_kernel_cmdline", "type", "version")
 	t := v.Get("type")
-	if name := strings.ToLower(r.text(t)); name != "" {
-		if system := r.system(); system.kind == Sysprep {
-			r.m.Guest.OS = "windows"
-			r.at(t.Range(), "guest.os")
-		}
-		r.note(t, CodeOS, "the first boot of %s is a matter of %s", name, r.system().kind.words())
+	name, system := strings.ToLower(r.text(t)), r.system()
+	if system.kind == Sysprep {
+		r.m.Guest.OS = "windows"
+		r.at(t.Range(), "guest.os")
+	}
+	if system.at.Exists() { // others say nothing about their guest
+		r.note(t, CodeOS, "the first boot of %s is a matter of %s", name, system.kind.words())
 	}
 	for _, x := range []struct {
 		name string
