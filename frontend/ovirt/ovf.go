@@ -39,6 +39,7 @@ func (r *reader) fromOVF(v tree.Value) element.Element {
 	o := ovf{reader: r, envelope: v, system: system, vm: element.New("vm")}
 	o.vm.Place = system.Range()
 	o.names()
+	o.platform()
 	o.operatingSystem()
 	o.hardware()
 	o.add(o.vmInit())
@@ -117,6 +118,22 @@ func (o *ovf) names() {
 	}
 }
 
+// serialPolicies are oVirt's numbers of what serial number the firmware shows.
+var serialPolicies = map[string]string{"0": "host", "1": "vm", "2": "custom"}
+
+// platform reads what the guest sees of the machine beside its hardware items.
+func (o *ovf) platform() {
+	o.add(o.field("custom_emulated_machine", o.system.Get("CustomEmulatedMachine")), o.field("custom_cpu_model", o.system.Get("CustomCpuName")))
+	if v := o.system.Get("SerialNumberPolicy"); v.Exists() {
+		o.add(group("serial_number", v, placed(v, "policy", serialPolicies[v.Loose(&o.list)]), o.field("value", o.system.Get("CustomSerialNumber"))))
+	}
+	if v := o.system.Get("IsStateless"); isTrue(v) {
+		o.add(placed(v, "stateless", "true"))
+	}
+}
+
+func isTrue(v tree.Value) bool { return strings.EqualFold(v.Loose(new(diag.List)), "true") }
+
 // operatingSystem reads the type of the operating system. An export domain has oVirt's own name of it, an OVA oVirt's
 // number beside one of CIM's.
 func (o *ovf) operatingSystem() {
@@ -153,7 +170,8 @@ func (o *ovf) operatingSystem() {
 // osNumber are the numbers of operating systems in oVirt that are set up in another way than by cloud-init.
 var osNumber = map[string]string{"1": "windows_xp", "3": "windows_2003", "4": "windows_2008", "10": "windows_2003x64", "11": "windows_7", "12": "windows_7x64",
 	"16": "windows_2008x64", "17": "windows_2008r2x64", "20": "windows_8", "21": "windows_8x64", "23": "windows_2012x64", "25": "windows_2012r2x64",
-	"26": "windows_10", "27": "windows_10x64", "29": "windows_2016x64", "31": "windows_2019x64", "35": "rhcos_x64"}
+	"26": "windows_10", "27": "windows_10x64", "29": "windows_2016x64", "31": "windows_2019x64", "35": "rhcos_x64", "36": "windows_11",
+	"37": "windows_2022", "38": "windows_2025"}
 
 // hardware reads processors, memory and NICs.
 func (o *ovf) hardware() {
@@ -168,6 +186,7 @@ func (o *ovf) hardware() {
 			case resourceNetwork:
 				nics = append(nics, o.nic(item, len(nics)))
 			}
+			o.device(item)
 		}
 	}
 	if len(nics) > 0 {
@@ -177,12 +196,26 @@ func (o *ovf) hardware() {
 	}
 }
 
+// device reads the two of oVirt's devices that a guest misses. An item of a device names its type.
+func (o *ovf) device(item tree.Value) {
+	switch kind := item.Get("Type"); kind.Loose(&o.list) {
+	case "tpm":
+		o.add(placed(kind, "tpm_enabled", "true"))
+	case "rng":
+		o.add(group("rng_device", kind, placed(kind, "source", "urandom")))
+	}
+}
+
 func (o *ovf) processors(item tree.Value) {
 	sockets, cores, threads := o.field("sockets", item.Get("num_of_sockets")), o.field("cores", item.Get("cpu_per_socket")), o.field("threads", item.Get("threads_per_cpu"))
 	if !sockets.Exists() && !cores.Exists() {
 		sockets = o.field("sockets", item.Get("VirtualQuantity"))
 	}
-	o.add(group("cpu", item, group("topology", item, sockets, cores, threads)))
+	mode := element.Element{}
+	if v := o.system.Get("UseHostCpu"); isTrue(v) {
+		mode = placed(v, "mode", "host_passthrough")
+	}
+	o.add(group("cpu", item, mode, group("topology", item, sockets, cores, threads)))
 }
 
 // units are the factors of units of memory, as oVirt and as other programs write them.
@@ -225,7 +258,7 @@ func (o *ovf) nic(item tree.Value, i int) element.Element {
 		kind = element.Text("interface", model)
 		kind.Place = item.Range()
 	}
-	return group("nic", item, name, kind, group("mac", item, address))
+	return group("nic", item, name, kind, group("mac", item, address), o.field("linked", item.Get("Linked")), o.field("plugged", item.Get("IsPlugged")))
 }
 
 // vmInitMembers are the attributes of VmInit and the members of the initialization that an engine reads them into.
@@ -391,7 +424,7 @@ func (o *ovf) attachment(d tree.Value) element.Element {
 	if text := diskInterfaces[strings.ToLower(d.Get("disk-interface").Loose(&o.list))]; text != "" {
 		kind = placed(d, "interface", text)
 	}
-	return group("disk_attachment", d, o.field("bootable", d.Get("boot")), kind, group("disk", d, name, bytes))
+	return group("disk_attachment", d, o.field("bootable", d.Get("boot")), o.field("read_only", d.Get("read-only")), kind, group("disk", d, name, bytes))
 }
 
 // envelope reads a machine out of the envelope of an OVF, the outermost element of such a document. It returns false when

@@ -84,6 +84,28 @@ func TestExportedOVF(t *testing.T) {
 	}
 }
 
+// TestOVFPlatform reads what the firmware and the devices of the machine show to its guest.
+func TestOVFPlatform(t *testing.T) {
+	const item = `<Item><rasd:ResourceType>0</rasd:ResourceType><Device>d</Device><IsPlugged>true</IsPlugged>`
+	text := strings.NewReplacer(`<TemplateId>`, `<CustomEmulatedMachine>pc-q35-rhel9.4.0</CustomEmulatedMachine><CustomCpuName></CustomCpuName><UseHostCpu>true</UseHostCpu>
+<IsStateless>true</IsStateless><SerialNumberPolicy>2</SerialNumberPolicy><CustomSerialNumber>S-1</CustomSerialNumber><TemplateId>`,
+		`<rasd:Name>nic1</rasd:Name>`, `<rasd:Name>nic1</rasd:Name><rasd:Linked>false</rasd:Linked>`, `ovf:boot="true"`, `ovf:boot="true" ovf:read-only="true"`,
+		`<Item><rasd:ResourceType>4`, `<Item><rasd:ResourceType>3</rasd:ResourceType><rasd:VirtualQuantity>2</rasd:VirtualQuantity></Item>
+<Item><rasd:ResourceType>10</rasd:ResourceType><rasd:Name>nic0</rasd:Name><IsPlugged>false</IsPlugged></Item>`+item+`<Type>tpm</Type></Item>`+item+`<Type>rng</Type></Item>
+<Item><rasd:ResourceType>4`).Replace(exported)
+	m, said := readOne(t, text)
+	if h := m.Hardware; h.MachineType != "q35" || h.CPUModel != "host-passthrough" || h.CPUs != 2 || !h.TPM || !h.RNG || m.Identity.Serial != "S-1" {
+		t.Errorf("%q %+v", m.Identity.Serial, h)
+	}
+	if len(m.Network.NICs) != 1 || !m.Network.NICs[0].LinkDown || !m.Disks[0].ReadOnly || !strings.Contains(said, "stateless is not acted upon") {
+		t.Errorf("%+v %+v\n%s", m.Network.NICs, m.Disks, said)
+	}
+	eleven, _ := readOne(t, strings.Replace(exported, `ovf:required="false" xsi:type="ovf:Op`, `ovirt:id="36" xmlns:ovirt="http://www.ovirt.org/ovf" ovf:required="false" xsi:type="ovf:Op`, 1))
+	if eleven.Guest.OS != "windows" {
+		t.Error("Windows 11 is not known by its number")
+	}
+}
+
 // Other programs write OVF as well, without VmInit.
 func TestForeignOVF(t *testing.T) {
 	m, said := readOne(t, `<Envelope xmlns="http://schemas.dmtf.org/ovf/envelope/1" xmlns:ovf="o" xmlns:rasd="r" xmlns:vmw="v">
