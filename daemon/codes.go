@@ -16,6 +16,8 @@ const (
 	CodeNothingToBoot
 	// CodeBadName is for names and ids that cannot be taken.
 	CodeBadName
+	// CodeHostPath is for a document that names a file, directory or device of the host which it may not have.
+	CodeHostPath
 )
 
 // Codes explains the diagnostics of this package.
@@ -39,5 +41,9 @@ func Codes() []diag.Explanation {
 		{Code: CodeBadName, Title: "name that cannot be taken",
 			Text: "Names of VMs, templates and disks become parts of the names of files and of messages, so they hold no slash and only what can be " +
 				"printed. Ids are UUIDs, and the one of zeros belongs to the template Blank."},
+		{Code: CodeHostPath, Title: "file or device of the host that documents may not have",
+			Text: "Documents that come to the daemon name files of its host only below the image repository and the other storage domains, where they are " +
+				"read and not written to, whatever links lead there. An administrator allows more when the daemon is started: `--allow-host-path` a directory " +
+				"of raw disks, CDs and kernels, `--allow-share` a directory that guests mount, `--allow-host-device` a device by its PCI address."},
 	}
 }

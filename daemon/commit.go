@@ -54,6 +54,7 @@ func (d *Daemon) commit(ctx context.Context, events []Event, apply func(), recor
 		d.mutex.Unlock()
 		d.feed.add(events...)
 	}, changes...)
+	d.unwritten.Store(err != nil)
 	if err != nil {
 		d.log.Error("the store cannot be written", "error", err)
 		return err

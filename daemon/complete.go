@@ -26,8 +26,18 @@ func (d *Daemon) read(ctx context.Context, documents []Document) ([]machine.Mach
 	return d.options.Engine.Load(ctx, inputs, vmseed.LoadOptions{})
 }
 
-// readOne loads the machine of a VM's documents.
+// readOne loads the machine of a VM's documents, and sees that it asks for nothing of the host that it may not have.
 func (d *Daemon) readOne(ctx context.Context, documents []Document) (machine.Machine, diag.List) {
+	m, l := d.one(ctx, documents)
+	if l.HasErrors() {
+		return m, l
+	}
+	problems := d.host.check(&m)
+	return m, append(l, problems...)
+}
+
+// one loads the machine of a VM's documents.
+func (d *Daemon) one(ctx context.Context, documents []Document) (machine.Machine, diag.List) {
 	machines, l := d.read(ctx, documents)
 	if l.HasErrors() {
 		return machine.Machine{}, l

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vmseed/vmseed"
@@ -50,6 +51,8 @@ type Options struct {
 	ImageDir string
 	// StorageDomains are data domains beside the one called data: directories by name.
 	StorageDomains map[string]string
+	// Host is what of this host documents may name beside the files of the storage domains.
+	Host Host
 	// Supervisor is the command that starts a supervisor; empty means that of the running program.
 	Supervisor []string
 	// Hypervisor is how VMs are started. They are always detached.
@@ -72,11 +75,15 @@ type Daemon struct {
 	key      secret.Text
 	launcher *boot.Launcher
 	domains  []StorageDomain
+	host     *host
 	feed     feed
 	// retry is how long to wait for a supervisor that does not come.
 	retry time.Duration
 	// shaping is held from reading a template or a disk to writing what becomes of it or of what is made from it.
 	shaping sync.RWMutex
+
+	// unwritten is set while the store could not be written.
+	unwritten atomic.Bool
 
 	// ctx ends with Close; working are the calls and goroutines that Close waits for.
 	ctx     context.Context
@@ -134,6 +141,9 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 		return nil, err
 	}
 	if d.domains, err = domains(o); err != nil {
+		return nil, err
+	}
+	if d.host, err = newHost(dir, o.Host, d.domains); err != nil {
 		return nil, err
 	}
 	if d.key, err = readKey(dir); err != nil {
@@ -237,6 +247,22 @@ func (d *Daemon) background(f func()) {
 		defer leave()
 		f()
 	}()
+}
+
+// Healthy says what keeps the daemon from its work: that it is ending, or that nothing can be written, as on a full disk.
+func (d *Daemon) Healthy(context.Context) error {
+	leave, err := d.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if !d.unwritten.Load() {
+		return nil
+	}
+	// Only a write tells whether it is over.
+	_, err = d.store.Apply(nil, store.Change{Kind: store.Meta, ID: "health", Value: []byte{}})
+	d.unwritten.Store(err != nil)
+	return err
 }
 
 // Close lets go of the VMs, which run on, and of the state directory.

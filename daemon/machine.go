@@ -494,6 +494,12 @@ func (d *Daemon) Placed(ctx context.Context, id string) (machine.Machine, diag.L
 	if err != nil {
 		return machine.Machine{}, nil, err
 	}
-	m, l := d.machine(ctx, s.owned(), s.Documents)
-	return m, l, nil
+	m, l := d.one(ctx, s.Documents)
+	if l.HasErrors() {
+		return m, l, nil
+	}
+	// What the administrator no longer allows is an error here too, but not one that hides the machine.
+	l = append(l, d.host.check(&m)...)
+	m, problems := d.place(m, s.owned())
+	return m, append(l, problems...), nil
 }

@@ -38,6 +38,7 @@ func (d *Daemon) Render(ctx context.Context, documents []Document, o RenderOptio
 	}
 	out := make([]Rendering, 0, len(machines))
 	for _, m := range machines {
+		l = append(l, d.host.check(&m)...)
 		own := owned{namespace: m.Namespace, name: m.Name, template: o.Template}
 		if _, s, err := d.find(o.Machine); err == nil {
 			own = s.owned()

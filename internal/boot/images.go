@@ -58,6 +58,19 @@ func documentImage(m machine.Machine, text string) (ref image.Reference, ok bool
 	return ref, true, err
 }
 
+// DocumentImage reads the image that a definition names for a disk, without looking for it. The zero reference means that
+// there is none, or that it cannot be read, which New says.
+func DocumentImage(m machine.Machine, text string) image.Reference {
+	if text == "" {
+		return image.Reference{}
+	}
+	ref, ok, err := documentImage(m, text)
+	if !ok || err != nil {
+		return image.Reference{}
+	}
+	return ref
+}
+
 // images finds the images that options and definition name, for disks whose contents are not given otherwise.
 func (p *Prepared) images(ctx context.Context, o Options, l *diag.List, dir string) error {
 	m := p.VM.Machine

@@ -32,6 +32,7 @@ type serveFlags struct {
 	listen, stateDir, images, cert, key, ca, logFormat string
 	domains, names                                     []string
 	plain                                              bool
+	host                                               daemon.Host
 	options                                            hypervisor.Options
 	bootTimeout                                        time.Duration
 }
@@ -55,6 +56,9 @@ the daemon stops serving and leaves its VMs running: the next one finds them aga
 	fl.StringVar(&f.listen, "listen", server.DefaultListen, "address and port to listen on; port 0 is any that is free")
 	fl.StringVar(&f.images, "images", "", "directory of the images to import, the storage domain "+daemon.ImageRepository+" (default images in the state directory)")
 	fl.StringArrayVar(&f.domains, "storage-domain", nil, "a further storage domain for disks: NAME=DIR (repeatable)")
+	fl.StringArrayVar(&f.host.Paths, "allow-host-path", nil, "let documents name disks, CDs and kernels in this directory of the host (repeatable)")
+	fl.StringArrayVar(&f.host.Shares, "allow-share", nil, "let documents share this directory of the host with guests (repeatable)")
+	fl.StringArrayVar(&f.host.Devices, "allow-host-device", nil, "let documents give guests the device of the host with this PCI address (repeatable)")
 	fl.StringVar(&f.cert, "tls-cert", "", "certificate with its chain, instead of the one that serve makes")
 	fl.StringVar(&f.key, "tls-key", "", "key of --tls-cert")
 	fl.StringVar(&f.ca, "tls-ca", "", "authority of --tls-cert, handed to clients that ask for it")
@@ -68,7 +72,9 @@ the daemon stops serving and leaves its VMs running: the next one finds them aga
 	for _, name := range []string{"tls-cert", "tls-key", "tls-ca"} {
 		_ = cmd.MarkFlagFilename(name)
 	}
-	_ = cmd.MarkFlagDirname("images")
+	for _, name := range []string{"images", "allow-host-path", "allow-share"} {
+		_ = cmd.MarkFlagDirname(name)
+	}
 	cmd.AddCommand(a.serveUser())
 	return cmd
 }
@@ -150,7 +156,7 @@ func (a *app) runDaemon(ctx context.Context, f *serveFlags) (err error) {
 	}
 	log := a.log(f.logFormat)
 	d, err := daemon.Open(ctx, daemon.Options{Dir: dir, Engine: a.engine, Images: store, ImageDir: images, StorageDomains: domains,
-		Hypervisor: f.options, BootTimeout: f.bootTimeout, Log: log})
+		Host: f.host, Hypervisor: f.options, BootTimeout: f.bootTimeout, Log: log})
 	if err != nil {
 		return hostTrouble(err)
 	}
@@ -164,7 +170,7 @@ func (a *app) runDaemon(ctx context.Context, f *serveFlags) (err error) {
 		return hostTrouble(err)
 	}
 	s, err := server.New(ctx, server.Config{Listen: f.listen, Dir: filepath.Join(dir, "pki"), CertFile: f.cert, KeyFile: f.key, CAFile: f.ca,
-		Plain: f.plain, Hosts: f.names, Guard: guard, Log: log,
+		Plain: f.plain, Hosts: f.names, Guard: guard, Log: log, Healthy: d.Healthy,
 		OVirt: ovirtapi.New(d, ovirtapi.Options{Version: version(), Log: log}),
 		API:   api.New(d, api.Options{Engine: a.engine, Guard: guard, Version: version()})})
 	if err != nil {
