@@ -106,30 +106,39 @@ func fromArchive(file string) ([]byte, string, error) {
 	return description(file, f)
 }
 
-// description returns the OVF out of an OVA. The disks are passed over: where r can seek they are not even read.
+// description returns the OVF out of an OVA, which has one (DSP0243, section 5.1). The disks are passed over: where r can seek
+// they are not even read.
 func description(name string, r io.Reader) ([]byte, string, error) {
+	broken := func(format string, args ...any) error {
+		return &exitError{exitInput, fmt.Errorf("%s: "+format, append([]any{name}, args...)...)}
+	}
+	var data []byte
+	found := ""
 	archive := tar.NewReader(r)
 	for range maxArchived {
 		h, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return nil, "", &exitError{exitInput, fmt.Errorf("%s: the archive holds no file *.ovf, so it is no OVA", name)}
-		}
-		if err != nil {
-			var pathError *fs.PathError
-			if errors.As(err, &pathError) {
-				return nil, "", err
-			}
-			return nil, "", &exitError{exitInput, fmt.Errorf("%s: the archive is broken: %w", name, err)}
-		}
-		if h.Typeflag != tar.TypeReg || !strings.EqualFold(path.Ext(h.Name), ".ovf") {
+		var system *fs.PathError
+		switch {
+		case errors.As(err, &system):
+			return nil, "", err
+		case err != nil && found != "":
+			return data, name + "/" + found, nil // what is wrong with the disks is for the one who copies them
+		case errors.Is(err, io.EOF):
+			return nil, "", broken("the archive holds no file *.ovf, so it is no OVA")
+		case err != nil:
+			return nil, "", broken("the archive is broken: %w", err)
+		case h.Typeflag != tar.TypeReg || !strings.EqualFold(path.Ext(h.Name), ".ovf"):
 			continue
+		case found != "":
+			return nil, "", broken("the archive holds several descriptions, %s and %s; take one out (tar -xf) and name that file", found, path.Base(h.Name))
 		}
-		inside := name + "/" + path.Base(h.Name)
-		data, err := bounded.ReadAll(archive, maxInput)
-		if err != nil {
-			return nil, "", &exitError{exitInput, fmt.Errorf("%s: %w", inside, err)}
+		found = path.Base(h.Name)
+		if data, err = bounded.ReadAll(archive, maxInput); err != nil {
+			return nil, "", broken("%s, which describes the VM, is cut off or too large: %w", found, err)
 		}
-		return data, inside, nil
 	}
-	return nil, "", &exitError{exitInput, fmt.Errorf("%s: none of the first %d files of the archive is a *.ovf, so it is no OVA", name, maxArchived)}
+	if found != "" {
+		return data, name + "/" + found, nil
+	}
+	return nil, "", broken("none of the first %d files of the archive is a *.ovf, so it is no OVA", maxArchived)
 }

@@ -77,9 +77,14 @@ func TestArchive(t *testing.T) {
 			t.Errorf("%v: %d bytes of %s, %v", names, len(got), name, err)
 		}
 	}
+	if _, _, err := (&app{}).definition(t.Context(), truncated(t, ova(t, contents, "vm.ovf", "disk.img"), 1<<29)); err != nil {
+		t.Errorf("a disk that is cut off keeps its description from being read: %v", err)
+	}
 	for what, c := range map[string]struct{ file, want string }{
 		"no description": {ova(t, contents, "web.mf", "disk.img"), "the archive holds no file *.ovf"},
-		"cut off":        {truncated(t, ova(t, contents, "disk.img", "vm.ovf")), "the archive is broken"},
+		"cut off":        {truncated(t, ova(t, contents, "disk.img", "vm.ovf"), 1<<29), "the archive is broken"},
+		"cut off inside": {truncated(t, ova(t, contents, "vm.ovf"), 1000), "vm.ovf, which describes the VM, is cut off"},
+		"two of them":    {ova(t, map[string]string{"vm.ovf": "a", "b/vm2.OVF": "b"}, "vm.ovf", "disk.img", "b/vm2.OVF"), "several descriptions, vm.ovf and vm2.OVF"},
 	} {
 		if _, _, err := (&app{}).definition(t.Context(), c.file); err == nil || !strings.Contains(err.Error(), c.want) || statusOf(err) != exitInput {
 			t.Errorf("%s: %v", what, err)
@@ -87,9 +92,9 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-func truncated(t *testing.T, file string) string {
+func truncated(t *testing.T, file string, size int64) string {
 	t.Helper()
-	if err := os.Truncate(file, 1<<29); err != nil {
+	if err := os.Truncate(file, size); err != nil {
 		t.Fatal(err)
 	}
 	return file
