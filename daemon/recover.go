@@ -23,7 +23,7 @@ const contacts = 16
 
 // recover finishes or takes back what an earlier daemon had under way, and finds the VMs that run.
 func (d *Daemon) recover(ctx context.Context) error {
-	errs := []error{supervisor.Sweep(d.launcher.Root)}
+	errs := []error{supervisor.SweepOwn(d.launcher.Root)}
 	for _, x := range d.domains {
 		if x.Type == DataDomain {
 			errs = append(errs, atomicfile.Sweep(x.Dir))

@@ -164,6 +164,10 @@ func (s step) run(ctx context.Context) (err error) {
 			_ = os.Remove(part)
 		}
 	}()
+	// A crashed process may have had the number that this one has.
+	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_EXCL, atomicfile.FileMode)
 	if err != nil {
 		return err

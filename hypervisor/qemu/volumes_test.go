@@ -3,6 +3,7 @@ package qemu
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -153,5 +154,20 @@ func TestCodes(t *testing.T) {
 	}
 	if len(seen) != int(CodeNoFwCfg-CodeUnresolvedVolume)+1 {
 		t.Errorf("%d explanations", len(seen))
+	}
+}
+
+// TestLeftover makes a disk although a crashed process with the number of this one was making it.
+func TestLeftover(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "disk0.raw")
+	left := filepath.Join(filepath.Dir(path), fmt.Sprintf(".vmseed-tmp-%d-disk0.raw", os.Getpid()))
+	if err := os.WriteFile(left, []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := (step{Kind: makeDisk, Path: path, Size: 1 << 20}).run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() != 1<<20 {
+		t.Errorf("%v, %v", info, err)
 	}
 }

@@ -47,7 +47,7 @@ func Create(root, namespace, name string) (dir string, keep, discard func() erro
 		return "", nil, nil, err
 	}
 	dir = filepath.Join(root, DirName(namespace, name))
-	if err := sweepDir(dir); err != nil {
+	if err := sweepDir(dir, runs); err != nil {
 		return "", nil, nil, err
 	}
 	if err := os.Mkdir(dir, atomicfile.DirMode); err != nil {
@@ -122,7 +122,15 @@ func removeDir(dir string) error {
 
 // Sweep removes what crashed processes left below root: VMs that were being made or removed, temporary files, which may
 // hold secrets, and sockets of VMs that have ended. The command calls it at its start.
-func Sweep(root string) error {
+func Sweep(root string) error { return sweep(root, runs) }
+
+// SweepOwn is Sweep for a root that belongs to the caller alone, who is making and removing nothing yet. A mark there is that
+// of a crashed process even when another has its number now, as the processes of a container often do.
+func SweepOwn(root string) error {
+	return sweep(root, func(string) bool { return false })
+}
+
+func sweep(root string, runs func(pid string) bool) error {
 	entries, err := os.ReadDir(root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -138,14 +146,14 @@ func Sweep(root string) error {
 				errs = append(errs, os.RemoveAll(dir))
 			}
 		default:
-			errs = append(errs, sweepDir(dir))
+			errs = append(errs, sweepDir(dir, runs))
 		}
 	}
 	return errors.Join(append(errs, err)...)
 }
 
 // sweepDir sweeps a VM's directory, and removes it when its maker crashed.
-func sweepDir(dir string) error {
+func sweepDir(dir string, runs func(pid string) bool) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/vmseed/vmseed/internal/supervisor"
@@ -66,5 +67,29 @@ func TestSweep(t *testing.T) {
 	}
 	if _, err := supervisor.Open(making); !errors.Is(err, supervisor.ErrNoVM) {
 		t.Errorf("open: %v", err)
+	}
+}
+
+// The number of a crashed process may be that of another by now, even the caller's own.
+func TestSweepOwn(t *testing.T) {
+	root := t.TempDir()
+	own := strconv.Itoa(os.Getpid())
+	touch(t, filepath.Join(root, "ns_crashed", "plan.json"))
+	touch(t, filepath.Join(root, "ns_crashed", ".making-"+own))
+	touch(t, filepath.Join(root, ".removed-"+own+"-ns_gone", "seed.iso"))
+	touch(t, filepath.Join(root, "ns_started", "plan.json"))
+	touch(t, filepath.Join(root, "ns_started", ".making-1"))
+	if err := os.WriteFile(filepath.Join(root, "ns_started", "state.json"), []byte(`{"status": "running"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := supervisor.SweepOwn(root); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{
+		"ns_crashed": false, ".removed-" + own + "-ns_gone": false, "ns_started/plan.json": true, "ns_started/.making-1": false,
+	} {
+		if _, err := os.Stat(filepath.Join(root, path)); (err == nil) != want {
+			t.Errorf("after the sweep %s: %v, want it there: %v", path, err, want)
+		}
 	}
 }
