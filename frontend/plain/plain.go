@@ -46,9 +46,10 @@ func (Frontend) Sniff(head []byte) frontend.Match {
 	case cloudconfig.Gzip:
 		return frontend.Strong
 	case cloudconfig.MIME:
-		// cloud-init looks for the header anywhere in the beginning, but a definition may hold a message.
+		// cloud-init looks for the header anywhere in the beginning, but a definition may hold a message, and
+		// one in XML has no need to indent it.
 		block, _, _ := strings.Cut(strings.ReplaceAll(string(head), "\r\n", "\n"), "\n\n")
-		if mimeVersion.MatchString(block) {
+		if mimeVersion.MatchString(block) && !strings.HasPrefix(strings.TrimSpace(block), "<") {
 			return frontend.Strong
 		}
 	}
