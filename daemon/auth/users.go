@@ -85,6 +85,9 @@ func (u *Users) load() error {
 	if u.seen != nil && os.SameFile(u.seen, info) && u.seen.Size() == info.Size() && u.seen.ModTime().Equal(info.ModTime()) {
 		return nil
 	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no file", u.path)
+	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 		return fmt.Errorf("%s can be read by others (mode %04o); run: chmod 600 %s", u.path, info.Mode().Perm(), u.path)
 	}

@@ -161,6 +161,9 @@ func TestUsersFileErrors(t *testing.T) {
 	if strings.Contains(err.Error(), "plain text") {
 		t.Errorf("the error quotes what may be a password: %v", err)
 	}
+	if _, err := OpenUsers(filepath.Dir(path)); err == nil || !strings.Contains(err.Error(), "is no file") {
+		t.Errorf("a directory: %v", err)
+	}
 	if runtime.GOOS == "windows" {
 		return
 	}

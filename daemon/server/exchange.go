@@ -87,7 +87,8 @@ func (s *Server) safely(x *exchange, r *http.Request) (abort bool) {
 		}
 	}()
 	s.route(x, r)
-	return false
+	// A request whose client went away may be left without an answer, for which net/http would make one that says yes.
+	return x.status == 0 && r.Context().Err() != nil
 }
 
 type exchangeKey struct{}
@@ -258,8 +259,8 @@ func (x *exchange) log(r *http.Request, took time.Duration) {
 	case r.URL.Path == pathHealth || r.URL.Path == pathOVirtHealth:
 		level = slog.LevelDebug
 	}
-	status := x.status
-	if status == 0 {
+	status := x.status // stays 0 when the client went away before an answer
+	if status == 0 && r.Context().Err() == nil {
 		status = http.StatusOK
 	}
 	attrs := []slog.Attr{slog.String("id", x.id), slog.String("from", x.from.String()), slog.String("user", x.user), slog.String("method", short(r.Method, 16)),

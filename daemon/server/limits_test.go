@@ -48,6 +48,11 @@ func TestSlowStrangers(t *testing.T) {
 	r := begin(t, func(c *Config) {
 		slow(c)
 		c.Limits.BodyTime = time.Hour
+		c.API = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, err := io.Copy(io.Discard, r.Body); err == nil || r.Context().Err() == nil {
+				t.Error("a body came to its end", err)
+			} // and nobody is there for an answer
+		})
 	})
 	for _, stream := range []string{
 		"POST /api/v1/machines HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf",
@@ -59,8 +64,12 @@ func TestSlowStrangers(t *testing.T) {
 	} {
 		c := r.dial(t)
 		_, _ = io.WriteString(c, stream)
-		if _, err := io.Copy(io.Discard, c); errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+		answer, err := io.ReadAll(c)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("%q: the connection still stands", stream)
+		}
+		if strings.HasPrefix(stream, "POST") && strings.HasPrefix(string(answer), "HTTP/1.1 2") {
+			t.Errorf("%q: %s", stream, answer)
 		}
 	}
 }
@@ -160,8 +169,14 @@ func TestSizes(t *testing.T) {
 	r := begin(t, slow)
 	bearer := "Bearer " + r.token(t)
 	answer := r.do(t, http.MethodPost, "/ovirt-engine/api", strings.Repeat("x", 1<<20+1), "Authorization", bearer)
-	if got := text(t, answer); !strings.Contains(got, `"error":true`) {
+	if got := text(t, answer); answer.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(got, "<detail>the body is larger") {
 		t.Errorf("a body of more than the limit is read: %.100s", got)
+	}
+	c := r.dial(t)
+	fmt.Fprintf(c, "POST /ovirt-engine/api HTTP/1.1\r\nHost: localhost\r\nAuthorization: %s\r\nTransfer-Encoding: chunked\r\n\r\n100001\r\n%s\r\n0\r\n\r\n",
+		bearer, strings.Repeat("x", 1<<20+1))
+	if got, err := io.ReadAll(c); err != nil || !strings.Contains(string(got), `"error":true`) {
+		t.Errorf("a body of more than the limit is read in parts: %.100s, %v", got, err)
 	}
 	answer = r.do(t, http.MethodGet, "/ovirt-engine/api", "", "Authorization", bearer, "X", strings.Repeat("x", 20<<10))
 	if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {

@@ -85,6 +85,8 @@ func (p *pki) signer() (*signer, error) {
 	switch {
 	case err == nil && certificate.IsCA && p.now().Add(renewal).Before(certificate.NotAfter):
 		return &signer{certificate, key, text}, nil
+	case errors.Is(err, errShared):
+		return nil, err
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w; put the file back, or remove %s and %s for a new authority that clients must be told of", err, caFile, caKeyFile)
 	}
@@ -256,10 +258,13 @@ func readPair(dir, certName, keyName string) (*x509.Certificate, *ecdsa.PrivateK
 func private(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("%s can be read by others (mode %04o); run: chmod 600 %s", path, info.Mode().Perm(), path)
+		return fmt.Errorf("%s %w (mode %04o); run: chmod 600 %s", path, errShared, info.Mode().Perm(), path)
 	}
 	return err
 }
+
+// errShared is wrapped by errors about a key that belongs to more than one.
+var errShared = errors.New("can be read by others")
 
 // givenPair is a certificate that the user keeps up to date.
 type givenPair struct {
