@@ -4,6 +4,7 @@
 package plain
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"path"
@@ -34,6 +35,9 @@ var mimeVersion = regexp.MustCompile(`(?i)(^|\n)mime-version[ \t]*:`)
 // Sniff returns Strong for user-data whose first line says what it is: cloud-config, scripts, jinja templates, MIME
 // messages and the other kinds that cloud-init tells by their beginning; and for Ignition configs and Butane documents.
 func (Frontend) Sniff(head []byte) frontend.Match {
+	if bytes.HasPrefix(bytes.TrimSpace(head), []byte("<")) {
+		return frontend.No // XML, which need not indent what it holds: a line of it may look like the first one of anything
+	}
 	if ignconfig.Recognise(head) != ignconfig.None {
 		return frontend.Strong
 	}
@@ -46,10 +50,9 @@ func (Frontend) Sniff(head []byte) frontend.Match {
 	case cloudconfig.Gzip:
 		return frontend.Strong
 	case cloudconfig.MIME:
-		// cloud-init looks for the header anywhere in the beginning, but a definition may hold a message, and
-		// one in XML has no need to indent it.
+		// cloud-init looks for the header anywhere in the beginning, but a definition may hold a message.
 		block, _, _ := strings.Cut(strings.ReplaceAll(string(head), "\r\n", "\n"), "\n\n")
-		if mimeVersion.MatchString(block) && !strings.HasPrefix(strings.TrimSpace(block), "<") {
+		if mimeVersion.MatchString(block) {
 			return frontend.Strong
 		}
 	}

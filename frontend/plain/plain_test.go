@@ -53,6 +53,7 @@ func TestSniff(t *testing.T) {
 		{"broken Ignition", `{"ignition": {"version": "2.2.0",}}`, frontend.Strong},
 		{"Butane", butane, frontend.Strong},
 		{"XML that holds a message", "<vm><initialization><custom_script>" + strings.ReplaceAll(message, "\r", ""), frontend.No},
+		{"XML that holds Butane", "\n<vm><initialization><custom_script>\n" + butane, frontend.No},
 		{"definition that holds Ignition", `{"kind": "VirtualMachine", "spec": {"ignition": {}}}`, frontend.No},
 		{"definition that holds Butane", "kind: VirtualMachine\ndata: |\n  variant: fcos\n  version: 1.5.0\n", frontend.No},
 		{"base64", "I2Nsb3VkLWNvbmZpZwpwYWNrYWdlX3VwZGF0ZTogdHJ1ZQo=", frontend.No},
