@@ -69,7 +69,7 @@ func TestSysprep(t *testing.T) {
 }
 
 func TestSysprepDefaults(t *testing.T) {
-	m, said := readOne(t, windows("windows_7", "", rootPassword))
+	m, said := readOne(t, windows("windows_2008", "", rootPassword))
 	want := unattend.Answers{Arch: "x86", Before8: true, ComputerName: "desk-7-corp", TimeZone: "GMT Standard Time", InputLocale: "en-US", SystemLocale: "en-US",
 		UserLocale: "en-US", UILanguage: "en-US", AdministratorPassword: secret.New("CANARY"), Password: secret.New("CANARY")}
 	if said != "" || !m.Media[0].Files[0].Content.Equal(unattend.Write(want)) {
@@ -87,7 +87,8 @@ func TestSysprepScript(t *testing.T) {
 	if f := m.Media[0].Files[0]; said != "" || f.Path != "/Unattend.xml" || f.Content.Reveal() != strings.ReplaceAll(strings.ReplaceAll(fmt.Sprintf(whole, "specialize"), "$ComputerName$", "WEB"), "$AdminPassword$", "CANARY") {
 		t.Errorf("%s\n%s: %s", said, f.Path, f.Content.Reveal())
 	}
-	if m, _ := readOne(t, windows("windows_2022", "", rootPassword+script(fmt.Sprintf(whole, "windowsPE")))); m.Media[0].Files[0].Path != "/Autounattend.xml" {
+	if m, _ := readOne(t, windows("windows_2022", "", rootPassword+script(fmt.Sprintf(whole, "windowsPE")))); len(m.Media[0].Files) != 2 ||
+		m.Media[0].Files[0].Path != "/Unattend.xml" || m.Media[0].Files[1].Path != "/Autounattend.xml" || !m.Media[0].Files[1].Content.Equal(m.Media[0].Files[0].Content) {
 		t.Errorf("a file for Windows' own setup is called %s", m.Media[0].Files[0].Path)
 	}
 }
@@ -102,6 +103,7 @@ func TestSysprepTroubles(t *testing.T) {
 		"hash":               {"windows_10x64", "", "<root_password>$6$salt$CANARY</root_password>", "error[VS2564]: action.vm.initialization.root_password: the password is a hash of Linux"},
 		"masked":             {"windows_10x64", "", "<root_password>******</root_password>", "warning[VS2564]: action.vm.initialization.root_password: the password is masked"},
 		"no password":        {"windows_10x64", "", "<host_name>A</host_name>", "warning[VS2563]: action.vm.initialization: nobody gives the administrator a password"},
+		"nobody at a desk":   {"windows_11", "", rootPassword, "warning[VS2563]: action.vm.os.type: nobody has an account"},
 		"no account":         {"windows_10x64", "", "<domain>a.b</domain>" + rootPassword, "warning[VS2563]: action.vm.initialization: there is no account that may add the computer"},
 		"XP":                 {"windows_xp", "", rootPassword, "error[VS2565]: action.vm.os.type: windows_xp reads no answer file"},
 		"DNS":                {"windows_10x64", "", "<dns_servers>192.0.2.1</dns_servers>" + rootPassword, "warning[VS2562]: action.vm.initialization.dns_servers: Windows' answer file has no place for dns_servers"},

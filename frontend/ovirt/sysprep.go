@@ -65,7 +65,7 @@ func (r *reader) sysprep() {
 		r.answerScript(script, a)
 	} else {
 		r.unanswered(a)
-		r.answers(unattend.Write(a), unattend.FileName, r.init.Range())
+		r.answers(unattend.Write(a), r.init.Range(), unattend.FileName)
 	}
 	r.notForWindows()
 }
@@ -103,27 +103,25 @@ func (r *reader) clear(v tree.Value) (secret.Text, bool) {
 	return secret.New(p), true
 }
 
-// oldest32 are the releases of Windows with 32 bits, which have no ending x64 in their names.
+// Releases of Windows by their names in oVirt. Those with 32 bits are told by the missing ending x64, as long as there were any.
 var (
-	oldest32    = regexp.MustCompile(`^windows_(7|8|10|2008)$`)
+	of32Bits    = regexp.MustCompile(`^windows_(7|8|10|2008)$`)
 	before8     = regexp.MustCompile(`^windows_(7|2008|2008r2)(x64)?$`)
 	oldSetup    = regexp.MustCompile(`^windows_(xp|2003)(x64)?$`)
+	desktop     = regexp.MustCompile(`^windows_(7|8|10|11)(x64)?$`)
 	nameLetters = regexp.MustCompile(`[^A-Za-z0-9-]+`)
 )
 
 // release takes from the type of the operating system what setup must know.
 func (r *reader) release(a *unattend.Answers) {
 	v := r.vm.At("os", "type")
-	switch kind := strings.ToLower(v.Loose(new(diag.List))); {
-	case oldSetup.MatchString(kind):
+	kind := strings.ToLower(v.Loose(new(diag.List)))
+	if oldSetup.MatchString(kind) {
 		v.Errorf(&r.list, CodeOldWindows, "use a later Windows, or give it a floppy payload with sysprep.inf", "%s reads no answer file of this form", kind)
-	case before8.MatchString(kind):
-		a.Before8 = true
-		fallthrough
-	case oldest32.MatchString(kind):
-		if oldest32.MatchString(kind) {
-			a.Arch = "x86"
-		}
+	}
+	a.Before8 = before8.MatchString(kind)
+	if of32Bits.MatchString(kind) {
+		a.Arch = "x86"
 	}
 }
 
@@ -180,6 +178,9 @@ func (r *reader) unanswered(a unattend.Answers) {
 	if a.AdministratorPassword.IsZero() && r.text(r.init.Get("root_password")) == "" {
 		r.init.Warnf(&r.list, CodeUnanswered, "state root_password", "nobody gives the administrator a password, so Windows will ask for one")
 	}
+	if kind := r.vm.At("os", "type"); a.UserName == "" && a.Domain == "" && desktop.MatchString(strings.ToLower(kind.Loose(new(diag.List)))) {
+		kind.Warnf(&r.list, CodeUnanswered, "state user_name", "nobody has an account: that of the administrator is off in releases for desktops")
+	}
 	if a.Domain != "" && (a.Join.User == "" || a.Join.Password.IsZero()) {
 		r.init.Warnf(&r.list, CodeUnanswered, "state vm/domain/user with user_name and password", "there is no account that may add the computer to the domain %s", a.Domain)
 	}
@@ -187,11 +188,13 @@ func (r *reader) unanswered(a unattend.Answers) {
 
 // answers adds the volume on which Windows finds its answer file. An engine uses a floppy disk. Windows asks read-only media
 // too, and a CD on SATA needs neither a controller that today's machines lack nor a driver that Windows lacks.
-func (r *reader) answers(file secret.Text, name string, place diag.Range) {
-	i := len(r.m.Media)
-	r.m.Media = append(r.m.Media, machine.Media{Name: "sysprep", Kind: "sysprep", Label: "UNATTEND", Format: "iso", Bus: "sata",
-		Files: []machine.File{{Path: "/" + name, Content: file}}})
-	r.at(place, "media[%d]", i)
+func (r *reader) answers(file secret.Text, place diag.Range, names ...string) {
+	media := machine.Media{Name: "sysprep", Kind: "sysprep", Label: "UNATTEND", Format: "iso", Bus: "sata"}
+	for _, name := range names {
+		media.Files = append(media.Files, machine.File{Path: "/" + name, Content: file})
+	}
+	r.at(place, "media[%d]", len(r.m.Media))
+	r.m.Media = append(r.m.Media, media)
 }
 
 // answerScript takes a custom script for the answer file that it is, and fills its placeholders.
@@ -207,9 +210,11 @@ func (r *reader) answerScript(script tree.Value, a unattend.Answers) {
 		script.Errorf(&r.list, CodeAnswerFile, "a custom script of Windows is a whole unattend.xml", "the custom script is no answer file: %v", err)
 		return
 	}
-	name := unattend.FileName
+	names := []string{unattend.FileName}
 	if slices.Contains(passes, "windowsPE") || slices.Contains(passes, "offlineServicing") {
-		name = unattend.AutoFileName
+		// Engines' own files have the passes of an installation and are for images that have it behind them; such a script may
+		// be for a disk that is empty as well.
+		names = append(names, unattend.AutoFileName)
 	}
 	asked := unattend.Placeholders(text.Reveal())
 	filled, unanswered := unattend.Fill(text, a)
@@ -223,7 +228,7 @@ func (r *reader) answerScript(script tree.Value, a unattend.Answers) {
 		}
 		v.Warnf(&r.list, CodeNoAnswer, "write it into the script", "the custom script is the whole answer file and has no placeholder for %s", member)
 	}
-	r.answers(filled, name, script.Range())
+	r.answers(filled, script.Range(), names...)
 }
 
 // placeholdersOf are the placeholders that stand for a member of the initialization.
