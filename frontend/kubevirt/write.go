@@ -40,7 +40,7 @@ func (Frontend) Carries() machine.FieldSet {
 		"disks.name", "disks.root", "disks.device", "disks.source.image", "disks.source.path", "disks.source.format", "disks.source.claim", "disks.source.blank",
 		"disks.size", "disks.bus", "disks.readOnly", "disks.serial", "disks.pciAddress", "disks.unit", "disks.bootOrder", "disks.tag", "disks.cache",
 		"disks.shareable", "disks.ephemeral",
-		"media.name", "media.kind", "media.label", "media.path", "media.files.path", "media.files.content", "media.serial", "media.bus",
+		"media.name", "media.kind", "media.label", "media.format", "media.path", "media.files.path", "media.files.content", "media.serial", "media.bus",
 		"hardware.arch", "hardware.machineType", "hardware.cpus", "hardware.sockets", "hardware.cores", "hardware.threads", "hardware.cpuModel",
 		"hardware.cpuFeatures", "hardware.memory", "hardware.diskBus", "hardware.firmware", "hardware.secureBoot", "hardware.tpm", "hardware.rng",
 		"hardware.watchdog", "hardware.hostDevices", "hardware.smbios.assetTag", "agentUsers", "running", "restartPolicy", "guest.os")

@@ -174,6 +174,9 @@ func (w *writer) media() {
 			w.warn(at+".path", "write it as a disk of its own", "KubeVirt has no prepared media, so %s is left out", x.Path)
 			continue
 		}
+		if x.Format != "" && x.Format != "iso" {
+			w.warn(at+".format", "", "KubeVirt brings files on CDs only, so %s becomes one", x.Name)
+		}
 		values := w.files(at, x)
 		name := w.name("disk", x.Name)
 		made := w.object("vmseed-"+name, values)
