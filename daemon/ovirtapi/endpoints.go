@@ -54,8 +54,14 @@ func (a *API) systemEndpoints() []endpoint {
 		}
 	}
 	cluster, dc, host := one(a.clusters, a.d.Cluster().ID), one(a.dataCenters, a.d.DataCenter().ID), one(a.hosts, hostID())
-	inCenter := func(name string, view func(*request) []element.Element, exists func(string) error) handler {
-		return part(name, func(q *request) ([]element.Element, error) { return view(q), exists(q.id(0)) })
+	below := func(view func(*request) []element.Element, exists func(string) error) func(*request) ([]element.Element, error) {
+		return func(q *request) ([]element.Element, error) { return view(q), exists(q.id(0)) }
+	}
+	allIn := func(name string, view func(*request) []element.Element, exists func(string) error) handler {
+		return part(name, below(view, exists))
+	}
+	oneIn := func(view func(*request) []element.Element, exists func(string) error) handler {
+		return partOf(below(view, exists))
 	}
 	network, profile := one(a.networks, networkID()), one(a.vnicProfiles, profileID())
 	domainViews := func(q *request) []element.Element {
@@ -86,15 +92,18 @@ func (a *API) systemEndpoints() []endpoint {
 		{path: "vmpools", get: empty("vm_pools"), none: "POST"},
 		{path: "datacenters", get: searched("data_centers", "data centres", a.dataCenters), none: "POST"},
 		{path: "datacenters/{dc}", get: oneOf(a.dataCenters, 0), none: "PUT DELETE"},
-		{path: "datacenters/{dc}/clusters", get: inCenter("clusters", a.clusters, dc), none: "POST"},
-		{path: "datacenters/{dc}/networks", get: inCenter("networks", a.networks, dc), none: "POST"},
-		{path: "datacenters/{dc}/storagedomains", get: inCenter("storage_domains", domainViews, dc), none: "POST"},
-		{path: "datacenters/{dc}/storagedomains/{domain}", get: partOf(func(q *request) ([]element.Element, error) { return domainViews(q), dc(q.id(0)) }), none: "DELETE"},
+		{path: "datacenters/{dc}/clusters", get: allIn("clusters", a.clusters, dc), none: "POST"},
+		{path: "datacenters/{dc}/clusters/{cluster}", get: oneIn(a.clusters, dc), none: "PUT DELETE"},
+		{path: "datacenters/{dc}/networks", get: allIn("networks", a.networks, dc), none: "POST"},
+		{path: "datacenters/{dc}/networks/{network}", get: oneIn(a.networks, dc), none: "PUT DELETE"},
+		{path: "datacenters/{dc}/storagedomains", get: allIn("storage_domains", domainViews, dc), none: "POST"},
+		{path: "datacenters/{dc}/storagedomains/{domain}", get: oneIn(domainViews, dc), none: "DELETE"},
 		{path: "datacenters/{dc}/permissions", get: part("permissions", nothing(dc)), none: "POST"},
 		{path: "datacenters/{dc}/quotas", get: part("quotas", nothing(dc)), none: "POST"},
 		{path: "clusters", get: searched("clusters", "clusters", a.clusters), none: "POST"},
 		{path: "clusters/{cluster}", get: oneOf(a.clusters, 0), none: "PUT DELETE"},
-		{path: "clusters/{cluster}/networks", get: inCenter("networks", a.networks, cluster), none: "POST"},
+		{path: "clusters/{cluster}/networks", get: allIn("networks", a.networks, cluster), none: "POST"},
+		{path: "clusters/{cluster}/networks/{network}", get: oneIn(a.networks, cluster), none: "PUT DELETE"},
 		{path: "clusters/{cluster}/affinitygroups", get: part("affinity_groups", nothing(cluster)), none: "POST"},
 		{path: "clusters/{cluster}/cpuprofiles", get: part("cpu_profiles", nothing(cluster)), none: "POST"},
 		{path: "clusters/{cluster}/permissions", get: part("permissions", nothing(cluster)), none: "POST"},
@@ -106,7 +115,8 @@ func (a *API) systemEndpoints() []endpoint {
 		{path: "hosts/{host}/affinitylabels", get: part("affinity_labels", nothing(host)), none: "POST"},
 		{path: "networks", get: searched("networks", "networks", a.networks), none: "POST"},
 		{path: "networks/{network}", get: oneOf(a.networks, 0), none: "PUT DELETE"},
-		{path: "networks/{network}/vnicprofiles", get: inCenter("vnic_profiles", a.vnicProfiles, network), none: "POST"},
+		{path: "networks/{network}/vnicprofiles", get: allIn("vnic_profiles", a.vnicProfiles, network), none: "POST"},
+		{path: "networks/{network}/vnicprofiles/{profile}", get: oneIn(a.vnicProfiles, network), none: "DELETE"},
 		{path: "networks/{network}/permissions", get: part("permissions", nothing(network)), none: "POST"},
 		{path: "networks/{network}/networklabels", get: part("network_labels", nothing(network)), none: "POST"},
 		{path: "vnicprofiles", get: searched("vnic_profiles", "vNIC profiles", a.vnicProfiles), none: "POST"},
@@ -117,7 +127,7 @@ func (a *API) systemEndpoints() []endpoint {
 		{path: "jobs/{job}/steps", get: part("steps", a.steps), none: "POST"},
 		{path: "jobs/{job}/steps/{step}", get: partOf(a.steps)},
 		{path: "events", get: events.get, post: a.addEvent, body: "event"},
-		{path: "events/{event}", get: a.getEvent, none: "DELETE"},
+		{path: "events/{event}", get: a.getEvent, none: "DELETE POST"},
 	}
 }
 
@@ -141,6 +151,7 @@ func (a *API) storageEndpoints() []endpoint {
 		{path: "storagedomains/{domain}/disks", get: disks.get, none: "POST"},
 		{path: "storagedomains/{domain}/disks/{disk}", get: a.getDisk, del: a.removeDisk, none: "PUT"},
 		{path: "storagedomains/{domain}/templates", get: templates.get},
+		{path: "storagedomains/{domain}/templates/{template}", get: a.getDomainTemplate},
 		{path: "storagedomains/{domain}/permissions", get: part("permissions", nothing(exists)), none: "POST"},
 		{path: "storagedomains/{domain}/diskprofiles", get: part("disk_profiles", nothing(exists)), none: "POST"},
 		{path: "disks", get: disks.get, none: "POST"},
@@ -190,6 +201,9 @@ func (a *API) vmEndpoints() []endpoint {
 		{path: "vms/{vm}/reporteddevices/{device}", get: partOf(a.reportedDevices)},
 		{path: "vms/{vm}/snapshots", get: part("snapshots", a.snapshots), none: "POST"},
 		{path: "vms/{vm}/snapshots/{snapshot}", get: partOf(a.snapshots), none: "DELETE"},
+		{path: "vms/{vm}/snapshots/{snapshot}/cdroms", get: part("cdroms", a.inSnapshot(a.cdroms))},
+		{path: "vms/{vm}/snapshots/{snapshot}/disks", get: part("disks", a.inSnapshot(a.vmDisks))},
+		{path: "vms/{vm}/snapshots/{snapshot}/nics", get: part("nics", a.inSnapshot(a.nics))},
 		{path: "vms/{vm}/statistics", get: part("statistics", a.vmStatistics)},
 		{path: "vms/{vm}/statistics/{statistic}", get: partOf(a.vmStatistics)},
 	}
@@ -235,8 +249,22 @@ func (a *API) snapshots(q *request) ([]element.Element, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := own("snapshot", v.ID)
-	return []element.Element{object("snapshot", id, "vms", v.ID, "snapshots", id).Append(
+	id := snapshotID(v.ID)
+	path := []string{"vms", v.ID, "snapshots", id}
+	return []element.Element{object("snapshot", id, path...).Append(
 		date("date", v.Created), element.Text("description", "Active VM"), element.Bool("persist_memorystate", false),
-		element.Text("snapshot_status", "ok"), element.Text("snapshot_type", "active"), object("vm", v.ID, "vms", v.ID))}, nil
+		element.Text("snapshot_status", "ok"), element.Text("snapshot_type", "active"), object("vm", v.ID, "vms", v.ID)).
+		Append(links(path, "cdroms", "disks", "nics")...)}, nil
+}
+
+func snapshotID(vm string) string { return own("snapshot", vm) }
+
+// inSnapshot makes the list of what a snapshot has. Of the state in which a VM is that is what the VM has.
+func (a *API) inSnapshot(list func(*request) ([]element.Element, error)) func(*request) ([]element.Element, error) {
+	return func(q *request) ([]element.Element, error) {
+		if q.id(1) != snapshotID(q.id(0)) {
+			return nil, notFound()
+		}
+		return list(q)
+	}
 }

@@ -128,9 +128,9 @@ func elsewhere(segments []string, i int) *fault {
 // collection that is not offered as a whole, everything is known.
 func known(top, name string) bool {
 	switch top {
-	case "affinitylabels", "bookmarks", "cpuprofiles", "diskprofiles", "domains", "externalhostproviders", "externaltemplateimports",
+	case "affinitylabels", "bookmarks", "clusterlevels", "cpuprofiles", "diskprofiles", "domains", "externalhostproviders", "externaltemplateimports",
 		"externalvmimports", "groups", "icons", "imagetransfers", "instancetypes", "katelloerrata", "macpools", "networkfilters",
-		"openstackimageproviders", "openstacknetworkproviders", "openstackvolumeproviders", "options", "permissions", "roles",
+		"openstackimageproviders", "openstacknetworkproviders", "openstackvolumeproviders", "options", "permissions", "reloadconfigurations", "roles",
 		"schedulingpolicies", "schedulingpolicyunits", "storageconnections", "users", "vmpools":
 		return true
 	}
@@ -138,13 +138,17 @@ func known(top, name string) bool {
 }
 
 // knownBelow are the names below the collections that are here (ovirt-engine-api-model, package services).
-const knownBelow = " addexternalvm affinitygroups affinitylabels agents allocatevms approve assignednetworks attach attachedstoragedomains autopinningcpuandnumanodes " +
-	"backups balances cancelmigration checkpoints clone commit commitnetconfig commitsnapshot copy deactivate activate detach discoveriscsi " +
-	"diskprofiles disksnapshots enabledfeatures enrollcertificate export exporttopathonhost externalnetworkproviders features fence files " +
-	"filters floppies forceselectspm freezefilesystems glustervolumes glusterhooks hooks hostdevices hostnics import installinfra iscsibonds " +
-	"iscsidetails iscsilogin logon mailboxes maintenance mediateddevices migrate mdevs move networkattachments networkfilterparameters networklabels " +
-	"numanodes permissions previewsnapshot proxyconnectionfile qoss quotas reduce refresh refreshhosts refreshlun register remoteviewerconnectionfile " +
-	"reordermacaddresses resetemulatedmachine restore scheduledstoragedomainresize screenshot sealed setupnetworks snapshots sparsify " +
-	"storage storageconnections suspend switchmasterstoragedomain sync syncallnetworks syncnetworks thawfilesystems ticket undosnapshot " +
-	"unmanagednetworks unregisteredstoragedomainsdiscover updateovfstore updatememory upgrade upgradecheck vmpools watchdogs weights " +
-	"watchdog affinityrules roles tags events clearalerts undelete "
+const knownBelow = " activate addexternalvm affinitygroups affinitylabels affinityrules agents allocatevms approve " +
+	"assignednetworks attach attachedstoragedomains autopincpuandnumanodes backups balances cancelmigration checkpoints " +
+	"cleanfinishedtasks clear clearalerts clone commit commitnetconfig commitsnapshot convert copy copyhostnetworks cpuunits " +
+	"deactivate detach devices discoveriscsi diskprofiles disks disksnapshots enabledfeatures end enrollcertificate events export " +
+	"exporttopathonhost externalnetworkproviderconfigurations externalnetworkproviders features fence fenceagents files filters " +
+	"floppies forceselectspm freezefilesystems glusterhooks glustervolumes hooks hostdevices hostnics import install installinfra " +
+	"isattached iscsibonds iscsidetails iscsidiscover iscsilogin katelloerrata logon mailboxes maintenance mdevs mediateddevices " +
+	"migrate move networkattachments networkfilterparameters networkfilters networklabels nics numanodes permissions " +
+	"previewsnapshot proxyconnectionfile proxyticket qoss quotas reduce reduceluns refresh refreshglusterhealstatus refreshhosts " +
+	"refreshlun refreshluns register remoteviewerconnectionfile reordermacaddresses resetemulatedmachine restore roles " +
+	"scheduledstoragedomainresize screenshot sealed setmaster setupnetworks snapshots sparsify statistics storage " +
+	"storageconnectionextensions storageconnections suspend switchmasterstoragedomain sync syncallnetworks syncnetworks tags " +
+	"thawfilesystems ticket undelete undosnapshot unmanagednetworks unregisteredstoragedomainsdiscover updatememory updateovfstore " +
+	"upgrade upgradecheck vmpools vms watchdog watchdogs weights "

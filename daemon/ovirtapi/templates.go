@@ -111,6 +111,18 @@ func (a *API) templateSearch() searchable[daemon.Template] {
 		absent: []string{"childcount", "quota", "domain", "tag", "user", "network"}}
 }
 
+// getDomainTemplate answers with a template of a storage domain.
+func (a *API) getDomainTemplate(q *request) (reply, error) {
+	templates, err := a.listTemplates(q)
+	if err != nil {
+		return reply{}, err
+	}
+	if i := slices.IndexFunc(templates, func(t daemon.Template) bool { return t.ID == q.id(1) }); i >= 0 {
+		return ok(a.templateView(q, templates[i])), nil
+	}
+	return reply{}, notFound()
+}
+
 // updateTemplate changes what a request says about a template.
 func (a *API) updateTemplate(q *request) (reply, error) {
 	name := strings.TrimSpace(q.body.Child("name").Text)

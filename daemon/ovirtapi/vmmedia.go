@@ -118,6 +118,20 @@ func (a *API) vmAttachments(q *request) ([]element.Element, error) {
 	return list, nil
 }
 
+func (a *API) vmDisks(q *request) ([]element.Element, error) {
+	v, err := a.vm(q.id(0))
+	if err != nil {
+		return nil, err
+	}
+	var list []element.Element
+	for _, id := range v.Disks {
+		if d, err := a.d.Disk(id); err == nil {
+			list = append(list, a.diskView(q, d))
+		}
+	}
+	return list, nil
+}
+
 func (a *API) templateAttachments(q *request) ([]element.Element, error) {
 	t, err := a.d.Template(q.id(0))
 	if err != nil {
