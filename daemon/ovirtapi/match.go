@@ -89,12 +89,12 @@ func (s searchable[T]) check(q query) error {
 	for _, group := range q.groups {
 		for _, c := range group {
 			if c.field != "" && !known(c.field) {
-				return fmt.Errorf("search: %s have no field %q", s.noun, c.field)
+				return fmt.Errorf("%s have no field %q", s.noun, c.field)
 			}
 		}
 	}
 	if q.sortBy != "" && !known(q.sortBy) {
-		return fmt.Errorf("search: %s have no field %q to sort by", s.noun, q.sortBy)
+		return fmt.Errorf("%s have no field %q to sort by", s.noun, q.sortBy)
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ type searchError struct {
 }
 
 func (e *searchError) Error() string {
-	return fmt.Sprintf("search, column %d: %s", e.offset+1, e.what)
+	return fmt.Sprintf("column %d: %s", e.offset+1, e.what)
 }
 
 // parseSearch reads oVirt's search language: criteria of the form field, operator, value, joined by "and" and "or" ("and"

@@ -1,6 +1,7 @@
 package ovirtapi
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 
@@ -71,21 +72,23 @@ func initFlags() []string { return []string{"use_cloud_init", "use_ignition", "u
 // startVM runs a VM, with what the action says about this run.
 func (a *API) startVM(q *request, v vm) error {
 	var o daemon.StartOptions
-	var asked, given int
+	var asked []string
+	given := 0
 	for _, name := range initFlags() {
 		value, bad := flagMember(q.body, name, false)
 		if bad != nil {
 			return bad
 		}
 		if value {
-			asked++
+			asked = append(asked, name)
 		}
 		if q.body.Child(name).Exists() {
 			given++
 		}
 	}
-	if asked > 1 {
-		return &fault{status: 409, reason: "Only one of use_sysprep, use_cloud_init and use_ignition can be true", code: CodeState}
+	if len(asked) > 1 {
+		return &fault{status: http.StatusConflict, reason: "Only one of use_sysprep, use_cloud_init and use_ignition can be true",
+			detail: "true are " + strings.Join(asked, ", "), code: CodeState}
 	}
 	var bad *fault
 	if o.Paused, bad = flagMember(q.body, "pause", false); bad != nil {
@@ -109,8 +112,8 @@ func (a *API) startVM(q *request, v vm) error {
 	key := q.body.Child("authorized_key")
 	initialization := len(over.Child("initialization").Children) > 0 || key.Exists()
 	// Flags of which none is true mean: not this time. A request with first-boot data of its own and no flag asks for them.
-	o.NoSeed = given > 0 && asked == 0 && !again
-	o.Initialize = asked > 0 || again || initialization && !o.NoSeed
+	o.NoSeed = given > 0 && len(asked) == 0 && !again
+	o.Initialize = len(asked) > 0 || again || initialization && !o.NoSeed
 	if q.body.Child("vm").Exists() || key.Exists() || (given > 0 || again) && !v.foreign {
 		var err error
 		if o.Documents, err = a.runOnce(q, v, over, key); err != nil {

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -249,6 +250,9 @@ func (a *API) placed(q *request, err error) error {
 		}
 	}
 	f := refused(list)
+	if len(seen) == 0 && q.endpoint.body == "action" {
+		f.status, f.reason = http.StatusConflict, reasonFailed // the action is right, and the VM is not one for it
+	}
 	f.detail = out.Error()
 	return f
 }
