@@ -49,7 +49,17 @@ func writer(dir, how string) error {
 		return err
 	}
 	var all sync.WaitGroup
-	errs := make(chan error, 4)
+	errs := make(chan error, 5)
+	if how == "scrubbed" {
+		all.Go(func() {
+			for {
+				if err := s.Scrub(); err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
 	for range 4 {
 		all.Go(func() {
 			for {
@@ -204,7 +214,16 @@ func TestKill(t *testing.T) {
 	t.Logf("%d pairs acknowledged by 40 killed processes", len(acknowledged))
 }
 
-// The test above can fail: a writer that makes a transaction of each record leaves halves.
+// So does one that rewrites the whole file again and again.
+func TestKillWhileScrubbing(t *testing.T) {
+	dir := t.TempDir()
+	acknowledged := killed(t, dir, "scrubbed", 20)
+	if problems := verify(t, dir, acknowledged); problems != nil {
+		t.Errorf("%d were acknowledged: %s", len(acknowledged), problems)
+	}
+}
+
+// The first test can fail: a writer that makes a transaction of each record leaves halves.
 func TestKillControl(t *testing.T) {
 	dir := t.TempDir()
 	if problems := verify(t, dir, killed(t, dir, "torn", 15)); problems == nil {

@@ -47,6 +47,7 @@ const Version = 1
 // Names of the files, and of the two records that are not sealed under an id of the caller's.
 const (
 	fileName   = "store.db"
+	newMark    = ".new"
 	lockName   = "lock"
 	header     = "vmseed"
 	versionKey = "version"
@@ -87,14 +88,18 @@ type Options struct {
 
 // Store is an open file of records. Its methods may be called by several goroutines.
 type Store struct {
-	db     *bbolt.DB
-	dir    string
-	seal   *sealer
-	events int
+	// db is replaced by Scrub, which holds reading meanwhile; the writer alone reads it without.
+	db      *bbolt.DB
+	reading sync.RWMutex
+	dir     string
+	path    string
+	seal    *sealer
+	events  int
 	// first and last are the numbers of the oldest and the newest event, for the writer alone.
 	first, last uint64
 
 	queue   chan request
+	scrubs  chan chan<- error
 	mutex   sync.RWMutex
 	closed  bool
 	writing chan struct{}
@@ -121,7 +126,12 @@ func Open(dir string, key secret.Text, o Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, locked(dir, err)
 	}
-	s := &Store{db: db, dir: dir, seal: seal, events: o.Events, queue: make(chan request), writing: make(chan struct{})}
+	// What a crash left of a Scrub.
+	if err := os.Remove(path + newMark); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.Join(err, db.Close())
+	}
+	s := &Store{db: db, dir: dir, path: path, seal: seal, events: o.Events, queue: make(chan request), scrubs: make(chan chan<- error),
+		writing: make(chan struct{})}
 	if err := guard(path, s.check); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -144,7 +154,15 @@ func open(path string) (db *bbolt.DB, err error) {
 		if info, err := os.Stat(path); err == nil && info.Size() == 0 {
 			return damaged(path, "the file is empty") // the library would take it for a new one
 		}
-		db, err = bbolt.Open(path, atomicfile.FileMode, &bbolt.Options{Timeout: lockTime, FreelistType: bbolt.FreelistMapType})
+		var file *os.File
+		db, err = bbolt.Open(path, atomicfile.FileMode, &bbolt.Options{Timeout: lockTime, FreelistType: bbolt.FreelistMapType,
+			OpenFile: func(name string, flag int, mode os.FileMode) (f *os.File, err error) {
+				file, err = os.OpenFile(name, flag, mode)
+				return file, err
+			}})
+		if err == nil && !current(path, file) {
+			err = errors.Join(bbolt.ErrTimeout, db.Close()) // its owner has replaced the file meanwhile
+		}
 		switch {
 		case err == nil, errors.Is(err, bbolt.ErrTimeout):
 		case errors.Is(err, bbolt.ErrInvalid), errors.Is(err, bbolt.ErrChecksum), errors.Is(err, bbolt.ErrVersionMismatch),
@@ -156,6 +174,16 @@ func open(path string) (db *bbolt.DB, err error) {
 		return err
 	})
 	return db, err
+}
+
+// current reports whether a file is still the one of a path.
+func current(path string, file *os.File) bool {
+	there, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	own, err := file.Stat()
+	return err == nil && os.SameFile(there, own)
 }
 
 // guard turns what a damaged file does to its reader into an error: the library trusts what it maps into memory.
@@ -196,19 +224,19 @@ func (s *Store) check() error {
 	return s.db.View(func(tx *bbolt.Tx) error {
 		head := tx.Bucket([]byte(header))
 		if head == nil {
-			return damaged(s.db.Path(), "it is a file of another program")
+			return damaged(s.path, "it is a file of another program")
 		}
 		version, _ := binary.Uvarint(head.Get([]byte(versionKey)))
 		if version > Version {
-			return fmt.Errorf("%s: %w: version %d of the records, this one knows %d", s.db.Path(), ErrNewer, version, Version)
+			return fmt.Errorf("%s: %w: version %d of the records, this one knows %d", s.path, ErrNewer, version, Version)
 		}
 		if _, err := s.seal.open(header, proofKey, head.Get([]byte(proofKey))); err != nil {
-			return fmt.Errorf("%s: %w", s.db.Path(), ErrKey)
+			return fmt.Errorf("%s: %w", s.path, ErrKey)
 		}
 		for _, kind := range kinds {
 			b := tx.Bucket([]byte(kind))
 			if b == nil {
-				return fmt.Errorf("%s: %w: there is no part %s", s.db.Path(), ErrDamaged, kind)
+				return fmt.Errorf("%s: %w: there is no part %s", s.path, ErrDamaged, kind)
 			}
 			if err := b.ForEach(func(id, sealed []byte) error {
 				_, err := s.reveal(kind, id, sealed)
@@ -231,7 +259,7 @@ func (s *Store) check() error {
 
 // create makes a new store. It gets its name when it is whole, so an unfinished one is never taken for a damaged one.
 func create(path string, seal *sealer) error {
-	part := path + ".new"
+	part := path + newMark
 	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -262,7 +290,7 @@ func create(path string, seal *sealer) error {
 func (s *Store) reveal(kind Kind, id, sealed []byte) ([]byte, error) {
 	value, err := s.seal.open(string(kind), string(id), sealed)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: the %s %s is not what was written; restore it from a copy", s.db.Path(), ErrDamaged, kind, show(kind, id))
+		return nil, fmt.Errorf("%s: %w: the %s %s is not what was written; restore it from a copy", s.path, ErrDamaged, kind, show(kind, id))
 	}
 	return value, nil
 }
@@ -285,7 +313,7 @@ func number(key []byte) uint64 {
 
 func key(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
 
-// Each calls f with every record of a kind, in the order of ids, and returns its first error.
+// Each calls f with every record of a kind, in the order of ids, and returns its first error. f must not call the store.
 func (s *Store) Each(kind Kind, f func(id string, value []byte) error) error {
 	return s.view(func(tx *bbolt.Tx) error {
 		return tx.Bucket([]byte(kind)).ForEach(func(id, sealed []byte) error {
@@ -318,6 +346,8 @@ func (s *Store) Get(kind Kind, id string) (value []byte, err error) {
 
 // view reads in a transaction.
 func (s *Store) view(f func(*bbolt.Tx) error) error {
+	s.reading.RLock()
+	defer s.reading.RUnlock()
 	err := s.db.View(f)
 	if errors.Is(err, bbolt.ErrDatabaseNotOpen) {
 		return ErrClosed
@@ -327,7 +357,7 @@ func (s *Store) view(f func(*bbolt.Tx) error) error {
 
 // Size returns the size of the file in bytes.
 func (s *Store) Size() (int64, error) {
-	info, err := os.Stat(s.db.Path())
+	info, err := os.Stat(s.path)
 	if err != nil {
 		return 0, err
 	}

@@ -315,3 +315,93 @@ func BenchmarkApply(b *testing.B) {
 		}
 	})
 }
+
+// sealed returns the bytes in which a record lies in the file. The store is closed.
+func sealed(t *testing.T, dir string, kind store.Kind, id string) []byte {
+	t.Helper()
+	db, err := bbolt.Open(filepath.Join(dir, "store.db"), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var out []byte
+	if err := db.View(func(tx *bbolt.Tx) error {
+		out = bytes.Clone(tx.Bucket([]byte(kind)).Get([]byte(id)))
+		return nil
+	}); err != nil || out == nil {
+		t.Fatalf("there is no %s %s: %v", kind, id, err)
+	}
+	return out
+}
+
+// TestScrub removes what is in free pages, and keeps everything else, the numbers of events among it.
+func TestScrub(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	apply(t, s, store.Change{Kind: store.VM, ID: "kept", Value: []byte("one")}, store.Change{Kind: store.VM, ID: "gone", Value: []byte("password")},
+		store.Change{Kind: store.Event, Value: []byte("first")})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	secret := sealed(t, dir, store.VM, "gone")
+	holds := func() bool {
+		t.Helper()
+		file, err := os.ReadFile(filepath.Join(dir, "store.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Contains(file, secret)
+	}
+	s = open(t, dir)
+	apply(t, s, store.Change{Kind: store.VM, ID: "gone"})
+	if !holds() {
+		t.Fatal("the library erases by itself, so this test shows nothing")
+	}
+	if err := s.Scrub(); err != nil {
+		t.Fatal(err)
+	}
+	if holds() {
+		t.Error("what was removed is still in the file")
+	}
+	if _, err := store.Open(dir, testKey(), store.Options{}); !errors.Is(err, store.ErrLocked) {
+		t.Errorf("a second process: %v", err)
+	}
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for n := range 20 {
+				if _, err := s.Apply(nil, store.Change{Kind: store.Disk, ID: fmt.Sprint(i, "-", n), Value: []byte("x")}); err != nil {
+					t.Error(err)
+				}
+				if v, err := s.Get(store.VM, "kept"); err != nil || string(v) != "one" {
+					t.Errorf("%q, %v", v, err)
+				}
+			}
+		})
+	}
+	for range 5 {
+		if err := s.Scrub(); err != nil {
+			t.Error(err)
+		}
+	}
+	all.Wait()
+	if n := apply(t, s, store.Change{Kind: store.Event, Value: []byte("second")}); len(n) != 1 || n[0] != 2 {
+		t.Errorf("the next event has the number %v", n)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "store.db.new"), []byte("left by a crash"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Scrub(); !errors.Is(err, store.ErrClosed) {
+		t.Error(err)
+	}
+	s = open(t, dir)
+	if got := records(t, s, store.VM) + ", " + events(t, s) + fmt.Sprint(", ", len(strings.Fields(records(t, s, store.Disk)))); got != "kept=one, 1=first 2=second, 80" {
+		t.Error(got)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "store.db.new")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what a crash left: %v", err)
+	}
+}

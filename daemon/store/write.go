@@ -69,22 +69,34 @@ func (c Change) check() error {
 // write is the one writer.
 func (s *Store) write() {
 	defer close(s.writing)
-	for first := range s.queue {
-		all := []request{first}
-	gather:
-		for len(all) < batch {
-			select {
-			case next, ok := <-s.queue:
-				if !ok {
-					break gather
-				}
-				all = append(all, next)
-			default:
-				break gather
+	for {
+		select {
+		case first, ok := <-s.queue:
+			if !ok {
+				return
 			}
+			s.commit(s.gather(first))
+		case done := <-s.scrubs:
+			done <- s.rewrite()
 		}
-		s.commit(all)
 	}
+}
+
+// gather takes the requests that wait.
+func (s *Store) gather(first request) []request {
+	all := []request{first}
+	for len(all) < batch {
+		select {
+		case next, ok := <-s.queue:
+			if !ok {
+				return all
+			}
+			all = append(all, next)
+		default:
+			return all
+		}
+	}
+	return all
 }
 
 // commit writes requests in one transaction and answers them.
@@ -107,7 +119,7 @@ func (s *Store) commit(all []request) {
 	})
 	if err != nil {
 		s.first, s.last = oldest, newest
-		err = fmt.Errorf("%s: %w", s.db.Path(), err)
+		err = fmt.Errorf("%s: %w", s.path, err)
 	}
 	for i, r := range all {
 		if err != nil {
