@@ -134,7 +134,7 @@ func (e *Engine) Render(m machine.Machine, o RenderOptions) (seed.Seed, diag.Lis
 // withoutSeed has what a machine brings itself. What only a seed could tell its guest is warned about.
 func withoutSeed(m machine.Machine) (seed.Seed, diag.List) {
 	var l diag.List
-	own := machine.NewFieldSet("guest.os", "identity.hostname", "identity.instanceID")
+	own := machine.NewFieldSet("guest.os", "identity.hostname", "identity.instanceID", "network.nics.name", "network.nics.mac")
 	for _, lost := range machine.Lost(m, own, machine.HardwareFields(), machine.ControlFields()) {
 		l.Add(diag.Diagnostic{Code: CodeNotExpressed, Severity: diag.Warning, Range: m.Places.Find(lost.Path), Field: lost.Path,
 			Summary: "no seed is made, so nobody tells the guest this", Remedy: "choose a data source, or put it where the guest is told"})
