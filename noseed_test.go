@@ -15,7 +15,7 @@ func TestNoDataSource(t *testing.T) {
 	file := []machine.File{{Path: "/Unattend.xml", Content: secret.New("<unattend/>")}}
 	m := machine.Machine{Name: "desk", DataSource: machine.NoDataSource, Guest: machine.Guest{OS: "windows"}, Identity: machine.Identity{Hostname: "desk"},
 		Network: machine.Network{NICs: []machine.NIC{{Name: "nic1", MAC: "56:6f:1a:2b:00:01", Model: "e1000e"}}},
-		Media: []machine.Media{{Name: "sysprep", Kind: "sysprep", Label: "UNATTEND", Bus: "sata", Files: file}, {Name: "more", Kind: "payload", Files: file}}}
+		Media:   []machine.Media{{Name: "sysprep", Kind: "sysprep", Label: "UNATTEND", Bus: "sata", Files: file}, {Name: "more", Kind: "payload", Files: file}}}
 	s, l := e.Render(m, vmseed.RenderOptions{})
 	if len(l) != 0 || s.DataSource != "" || len(s.Volumes) != 2 || s.Volumes[0].Name != "" || s.Volumes[0].Label != "UNATTEND" || s.Volumes[0].Bus != "sata" || s.Volumes[1].Name != "more" {
 		t.Errorf("%+v, %v", s, l)
