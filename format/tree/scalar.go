@@ -225,11 +225,16 @@ func (v Value) StringMap(l *diag.List) map[string]string {
 func (v Value) Only(l *diag.List, known ...string) {
 	for _, e := range v.Entries() {
 		if !contains(known, e.Key) {
-			l.Add(diag.Diagnostic{Code: CodeUnknownField, Severity: diag.Error, Range: e.Place, Field: e.Value.path,
-				Summary: fmt.Sprintf("there is no field %q here", e.Key), Remedy: Suggest(e.Key, known)})
-			e.Value.Consume()
+			e.Unknown(l, known...)
 		}
 	}
+}
+
+// Unknown reports a field that does not belong here, and names the known one that was probably meant.
+func (e Entry) Unknown(l *diag.List, known ...string) {
+	l.Add(diag.Diagnostic{Code: CodeUnknownField, Severity: diag.Error, Range: e.Place, Field: e.Value.path,
+		Summary: fmt.Sprintf("there is no field %q here", e.Key), Remedy: Suggest(e.Key, known)})
+	e.Value.Consume()
 }
 
 // Origin says where the characters of a text stand in the file: exactly for block scalars in literal style and for

@@ -184,7 +184,7 @@ func (r *reader) system() wish {
 	return wish{CloudInit, v}
 }
 
-// isEmpty reports whether a mapping has no members but hypermedia.
+// isEmpty reports whether no member of a mapping says anything.
 func isEmpty(v tree.Value) bool {
 	for _, e := range v.Entries() {
 		if e.Value.Kind() != tree.Null && !blank(e.Value) {

@@ -2,6 +2,7 @@ package ovirt
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -61,6 +62,7 @@ func actionMembersOf() members {
 
 // sort says what becomes of the members that nothing reads. What is false asks for nothing.
 func (r *reader) sort(v tree.Value, table members) {
+	names := slices.Sorted(maps.Keys(table))
 	for _, e := range v.Entries() {
 		c, known := table[e.Key]
 		switch {
@@ -68,7 +70,11 @@ func (r *reader) sort(v tree.Value, table members) {
 			continue
 		case slices.Contains(hypermedia, e.Key), e.Value.Kind() == tree.Null, blank(e.Value):
 		case !known:
-			r.lose(e, "oVirt has no member %q here, so it is passed over", e.Key)
+			remedy := ""
+			if meant, ok := tree.Closest(e.Key, names); ok {
+				remedy = fmt.Sprintf("did you mean %q?", meant)
+			}
+			r.lose(e, remedy, "oVirt has no member %q here, so it is passed over", e.Key)
 		case c == engine:
 			r.passOver(ofEngine, e)
 		case c == tuning:
@@ -76,7 +82,7 @@ func (r *reader) sort(v tree.Value, table members) {
 		case isFalse(e.Value):
 			r.passOver(unheeded, e)
 		default:
-			r.lose(e, "%s is not acted upon, so the guest goes without it", e.Key)
+			r.lose(e, "", "%s is not acted upon, so the guest goes without it", e.Key)
 		}
 		e.Value.Consume()
 	}
@@ -88,8 +94,9 @@ func isFalse(v tree.Value) bool {
 }
 
 // lose warns about a member whose effect is missed.
-func (r *reader) lose(e tree.Entry, format string, args ...any) {
-	r.list.Add(diag.Diagnostic{Code: CodeNotActedUpon, Severity: diag.Warning, Range: e.Span(), Field: e.Value.Path(), Summary: fmt.Sprintf(format, args...)})
+func (r *reader) lose(e tree.Entry, remedy, format string, args ...any) {
+	r.list.Add(diag.Diagnostic{Code: CodeNotActedUpon, Severity: diag.Warning, Range: e.Span(), Field: e.Value.Path(),
+		Summary: fmt.Sprintf(format, args...), Remedy: remedy})
 }
 
 // aside passes over members that oVirt has.

@@ -55,9 +55,13 @@ func (r *reader) listed(v tree.Value) []tree.Value {
 
 // only reports the members that a value of oVirt's API does not have.
 func (r *reader) only(v tree.Value, known ...string) {
-	v.Only(&r.list, slices.Concat(known, hypermedia)...)
-	for _, name := range hypermedia {
-		v.Get(name).Consume()
+	for _, e := range v.Entries() {
+		switch {
+		case slices.Contains(hypermedia, e.Key):
+			e.Value.Consume()
+		case !slices.Contains(known, e.Key):
+			e.Unknown(&r.list, known...)
+		}
 	}
 }
 
