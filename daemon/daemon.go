@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -84,6 +85,9 @@ type Daemon struct {
 
 	// unwritten is set while the store could not be written.
 	unwritten atomic.Bool
+	// erased is set while the store's file holds what was erased; wake tells scrub so.
+	erased atomic.Bool
+	wake   chan struct{}
 
 	// ctx ends with Close; working are the calls and goroutines that Close waits for.
 	ctx     context.Context
@@ -129,7 +133,7 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 	}
 	o.Dir = dir
 	d := &Daemon{options: o, log: o.Log, retry: retryPause, vms: map[string]*vm{}, names: map[string]string{}, templates: map[string]Template{},
-		disks: map[string]diskRecord{}, jobs: map[string]Job{}}
+		disks: map[string]diskRecord{}, jobs: map[string]Job{}, wake: make(chan struct{}, 1)}
 	d.feed.changed, d.feed.limit = make(chan struct{}), cmp.Or(o.Events, DefaultEvents)
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
@@ -138,6 +142,9 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 	d.options.SeedlessTimeout = cmp.Or(o.SeedlessTimeout, time.Minute)
 	d.options.Hypervisor.Detach = true
 	if err := os.MkdirAll(dir, atomicfile.DirMode); err != nil {
+		return nil, err
+	}
+	if err := private(dir, 0o002); err != nil {
 		return nil, err
 	}
 	if d.domains, err = domains(o); err != nil {
@@ -160,6 +167,9 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 	if err := d.recover(ctx); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
+	// A daemon that crashed may have erased something.
+	d.erase()
+	d.background(d.scrub)
 	return d, nil
 }
 
@@ -178,7 +188,17 @@ func readKey(dir string) (secret.Text, error) {
 	case len(text) != store.KeySize:
 		return secret.Text{}, fmt.Errorf("%s has %d bytes, not %d; restore it from a copy", path, len(text), store.KeySize)
 	}
-	return secret.FromBytes(text), nil
+	return secret.FromBytes(text), private(path, 0o077)
+}
+
+// private refuses a file or directory that gives others any of the given permissions: who can write to the state directory can
+// put users there, and who can read the key can read all definitions.
+func private(path string, denied fs.FileMode) error {
+	info, err := os.Stat(path)
+	if err != nil || runtime.GOOS == "windows" || info.Mode().Perm()&denied == 0 {
+		return err
+	}
+	return fmt.Errorf("%s is open to other users of this host (mode %04o); run: chmod go= %s", path, info.Mode().Perm(), path)
 }
 
 // load reads the store into memory.
@@ -279,6 +299,11 @@ func (d *Daemon) Close() error {
 	d.mutex.Unlock()
 	d.cancel()
 	d.working.Wait()
+	if d.erased.Load() {
+		if err := d.store.Scrub(); err != nil {
+			d.log.Warn("what was erased is in the file of the store until the next start", "error", err)
+		}
+	}
 	return d.store.Close()
 }
 

@@ -195,5 +195,16 @@ func TestKeyFile(t *testing.T) {
 	if err := os.Rename(key+".away", key); err != nil {
 		t.Fatal(err)
 	}
+	for path, modes := range map[string][2]os.FileMode{key: {0o640, 0o600}, o.Dir: {0o707, 0o700}} {
+		if err := os.Chmod(path, modes[0]); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := daemon.Open(t.Context(), o); err == nil || !strings.Contains(err.Error(), path+" is open to other users") {
+			t.Errorf("%s has mode %o: %v", path, modes[0], err)
+		}
+		if err := os.Chmod(path, modes[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
 	daemontest.Open(t, o)
 }

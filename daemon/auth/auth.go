@@ -52,8 +52,8 @@ type Identity struct {
 	// Name is name@profile.
 	Name   string
 	Method Method
-	// token is what the request was made with, for Guard.End.
-	token secret.Text
+	// token is what the request was made with, or else line the user's hash when the password was right.
+	token, line secret.Text
 }
 
 // Session is what a login gives.

@@ -101,7 +101,7 @@ func (g *Guard) Login(ctx context.Context, name string, password secret.Text, fr
 	if err != nil {
 		return Session{}, err
 	}
-	id.Method = ByToken
+	id.Method, id.line = ByToken, secret.Text{}
 	return g.tokens.issue(id, hashed), nil
 }
 
@@ -129,6 +129,20 @@ func (g *Guard) Token(token secret.Text) (Identity, error) {
 	}
 	id.token = token
 	return id, nil
+}
+
+// Still returns ErrExpired when who once made a request would not be let in any more: the token has ended, or the user's
+// password is another one. For a token it counts as its use. Any other error is that of a users file which cannot be read.
+func (g *Guard) Still(id Identity) error {
+	if !id.token.IsZero() {
+		_, err := g.Token(id.token)
+		return err
+	}
+	current, exists, err := g.users.lookup(id.Name)
+	if err == nil && (!exists || current.text != id.line.Reveal()) {
+		err = ErrExpired
+	}
+	return err
 }
 
 // End ends the token that a request was made with, if it was.
@@ -160,7 +174,7 @@ func (g *Guard) check(ctx context.Context, name string, password secret.Text, fr
 		case err != nil:
 			return Identity{}, "", err
 		}
-		return Identity{Name: a.name, Method: ByPassword}, a.hash.text, nil
+		return Identity{Name: a.name, Method: ByPassword, line: secret.New(a.hash.text)}, a.hash.text, nil
 	}
 }
 

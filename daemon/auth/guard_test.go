@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -57,7 +58,7 @@ func TestLogin(t *testing.T) {
 		}
 	}
 	id, err := g.Password(t.Context(), Admin, good, home)
-	if err != nil || id != (Identity{Name: Admin, Method: ByPassword}) {
+	if err != nil || id.Name != Admin || id.Method != ByPassword {
 		t.Error(id, err)
 	}
 	for name, password := range map[string]secret.Text{Admin: evil, "nobody": good, "alice@corp": evil, "alice": good, "": good,
@@ -316,6 +317,62 @@ func TestTokens(t *testing.T) {
 			t.Errorf("the token outlives the user: %v", err)
 		}
 	})
+}
+
+// TestStill follows what becomes of those who were let in.
+func TestStill(t *testing.T) {
+	u := quick(t, filepath.Join(t.TempDir(), "users"))
+	for _, name := range []string{"alice", "bob"} {
+		if err := u.Add(name, good); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g, err := NewGuard(u, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	byPassword := func(name string) Identity {
+		id, err := g.Password(t.Context(), name, good, home)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	s, err := g.Login(t.Context(), "alice", good, home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byToken, err := g.Token(s.Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alice, bob := byPassword("alice"), byPassword("bob")
+	expect := func(when string, want map[Identity]error) {
+		t.Helper()
+		for id, want := range want {
+			if err := g.Still(id); !errors.Is(err, want) {
+				t.Errorf("%s: %s by %s: %v, want %v", when, id.Name, id.Method, err, want)
+			}
+		}
+	}
+	expect("at first", map[Identity]error{alice: nil, bob: nil, byToken: nil})
+	if err := u.SetPassword("alice", evil); err != nil {
+		t.Fatal(err)
+	}
+	expect("after a new password", map[Identity]error{alice: ErrExpired, bob: nil, byToken: ErrExpired})
+	whole, err := os.ReadFile(u.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, u.path, "damaged\n")
+	if err := g.Still(bob); err == nil || errors.Is(err, ErrExpired) {
+		t.Errorf("while the file cannot be read: %v", err)
+	}
+	write(t, u.path, string(whole))
+	if err := u.Remove("bob"); err != nil {
+		t.Fatal(err)
+	}
+	expect("after the removal", map[Identity]error{bob: ErrExpired})
 }
 
 // TestRemembered hashes a password that comes with each request once.

@@ -44,7 +44,7 @@ func (s *Server) route(x *exchange, r *http.Request) {
 		x.problem(http.StatusMisdirectedRequest, "the daemon does not know this host by the name in the request; name it when the daemon is started")
 		return
 	}
-	if err := s.origin.Check(r); err != nil {
+	if err := s.ownSite(r); err != nil {
 		x.problem(http.StatusForbidden, "a page of another site must not change anything here")
 		return
 	}
@@ -71,6 +71,17 @@ func (s *Server) route(x *exchange, r *http.Request) {
 	default:
 		serve(x, r, s.config.Pages)
 	}
+}
+
+// ownSite refuses requests that a page of another site has made and that may change something. A connection that is upgraded
+// may, whatever its method.
+func (s *Server) ownSite(r *http.Request) error {
+	if r.Header.Get("Upgrade") != "" {
+		changing := *r
+		changing.Method = http.MethodPost
+		r = &changing
+	}
+	return s.origin.Check(r)
 }
 
 func serve(x *exchange, r *http.Request, h http.Handler) {
@@ -114,6 +125,7 @@ func (s *Server) admit(x *exchange, r *http.Request, h http.Handler) {
 		x.user = id.Name
 		// What is behind the door has no use for the password or the token.
 		r = r.WithContext(auth.NewContext(r.Context(), id))
+		x.ctx = r.Context()
 		r.Header.Del("Authorization")
 		if limit := s.config.Limits.Body; r.ContentLength > limit {
 			x.Header().Set("Connection", "close") // rather than read what nobody wants

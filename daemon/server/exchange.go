@@ -21,6 +21,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/vmseed/vmseed/daemon/auth"
 )
 
 // RequestID is the header of every answer that says under which id the log has the request.
@@ -32,9 +34,11 @@ type exchange struct {
 	server  *Server
 	control *http.ResponseController
 	cancel  context.CancelFunc
-	id      string
-	path    string
-	from    netip.Addr
+	// ctx is that of the request once it is known who makes it.
+	ctx  context.Context
+	id   string
+	path string
+	from netip.Addr
 	// user is who asks, once that is known; denied means that somebody tried to be one.
 	user     string
 	denied   bool
@@ -149,7 +153,7 @@ func (x *exchange) FlushError() error {
 	if x.status == 0 {
 		x.status = http.StatusOK
 	}
-	x.server.streams.add(x)
+	x.stream()
 	x.allow()
 	return x.control.Flush()
 }
@@ -164,11 +168,38 @@ func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if x.status == 0 {
 		x.status = http.StatusSwitchingProtocols
 	}
-	x.server.streams.add(x)
+	x.stream()
 	if c, ok := nc.(*conn); ok {
 		c.raise()
 	}
 	return nc, rw, nc.SetDeadline(time.Time{})
+}
+
+// stream has the answer end with the server, and with what its user was let in for: a token that ends, a password that is
+// changed.
+func (x *exchange) stream() {
+	if !x.server.streams.add(x) || x.ctx == nil {
+		return
+	}
+	id, ok := auth.FromContext(x.ctx)
+	if !ok {
+		return
+	}
+	go func() {
+		ticker := time.NewTicker(x.server.config.Limits.Recheck)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				if errors.Is(x.server.config.Guard.Still(id), auth.ErrExpired) {
+					x.cancel()
+					return
+				}
+			case <-x.ctx.Done():
+				return
+			}
+		}
+	}()
 }
 
 // body is the body of a request, whose time ends with it.
@@ -292,17 +323,20 @@ type streams struct {
 	ended bool
 }
 
-func (s *streams) add(x *exchange) {
+// add reports whether the exchange was none of them yet.
+func (s *streams) add(x *exchange) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
 		x.cancel()
-		return
+		return false
 	}
 	if s.all == nil {
 		s.all = map[*exchange]struct{}{}
 	}
+	_, known := s.all[x]
 	s.all[x] = struct{}{}
+	return !known
 }
 
 func (s *streams) remove(x *exchange) {

@@ -68,6 +68,8 @@ type Limits struct {
 	HeadTime, BodyTime, Idle time.Duration
 	// WriteTime is how long a client may take to accept what one write sends it (30 s).
 	WriteTime time.Duration
+	// Recheck is how often the server looks whether somebody whose answer goes on and on would still be let in (15 s).
+	Recheck time.Duration
 	// Grace is how long requests may go on when the server ends (10 s).
 	Grace time.Duration
 }
@@ -77,6 +79,7 @@ func (l Limits) withDefaults() Limits {
 		Connections: cmp.Or(l.Connections, 2048), Header: cmp.Or(l.Header, 64<<10), Body: cmp.Or(l.Body, 64<<20),
 		HeadTime: cmp.Or(l.HeadTime, 10*time.Second), BodyTime: cmp.Or(l.BodyTime, 2*time.Minute), Idle: cmp.Or(l.Idle, 2*time.Minute),
 		WriteTime: cmp.Or(l.WriteTime, 30*time.Second), Grace: cmp.Or(l.Grace, 10*time.Second),
+		Recheck: cmp.Or(l.Recheck, 15*time.Second),
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -261,6 +262,9 @@ func TestOtherSites(t *testing.T) {
 	} {
 		if answer := r.do(t, http.MethodPost, "/ovirt-engine/api/vms", "x", append(header, auth...)...); answer.StatusCode != http.StatusForbidden {
 			t.Errorf("%s: %s", name, answer.Status)
+		}
+		if answer := r.do(t, http.MethodGet, "/api/v1/console", "", slices.Concat(header, auth, []string{"Connection", "Upgrade", "Upgrade", "x"})...); answer.StatusCode != http.StatusForbidden {
+			t.Errorf("a console, %s: %s", name, answer.Status)
 		}
 	}
 	if answer := r.do(t, http.MethodPost, "/ovirt-engine/api/vms", "x", append([]string{"Sec-Fetch-Site", "same-origin"}, auth...)...); answer.StatusCode != 200 {
