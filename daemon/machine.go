@@ -183,20 +183,25 @@ func (d *Daemon) publish(ctx context.Context, v *vm, mutate func(*state) error, 
 	v.writing.Lock()
 	defer v.writing.Unlock()
 	d.mutex.RLock()
-	next, there := *v.state, d.vms[v.state.ID] == v
+	old, there := v.state, d.vms[v.state.ID] == v
 	d.mutex.RUnlock()
+	next := *old
 	if !there {
 		return &NotFoundError{Kind: "machine", ID: next.ID}
 	}
 	if err := mutate(&next); err != nil {
 		return err
 	}
-	return d.commit(ctx, events(&next), func() {
+	err := d.commit(ctx, events(&next), func() {
 		v.state = &next
 		for _, r := range records {
 			d.keep(r)
 		}
 	}, append(records, &next)...)
+	if err == nil && (len(next.FirstBootDocuments) < len(old.FirstBootDocuments) || len(next.RunDocuments) < len(old.RunDocuments)) {
+		d.erase()
+	}
+	return err
 }
 
 // keep takes a record that was written into memory. Daemon.mutex is held.
@@ -371,6 +376,9 @@ func (d *Daemon) Update(ctx context.Context, id string, change func(*Machine) er
 			shown.SSHPort = v.port
 		}, next)
 	})
+	if err == nil {
+		d.erase()
+	}
 	return shown, err
 }
 
@@ -477,6 +485,7 @@ func (d *Daemon) remove(ctx context.Context, v *vm) error {
 		}
 		records = append(records, gone{Kind: store.Disk, ID: id})
 	}
+	defer d.erase()
 	return d.commit(ctx, []Event{s.event(MachineRemoved, "VM "+s.Name+" was removed")}, func() {
 		for _, r := range records {
 			d.keep(r)
