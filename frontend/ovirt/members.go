@@ -62,7 +62,7 @@ func actionMembersOf() members {
 
 // sort says what becomes of the members that nothing reads. What is false asks for nothing.
 func (r *reader) sort(v tree.Value, table members) {
-	names := slices.Sorted(maps.Keys(table))
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(table)), func(name string) bool { return table[name] != used })
 	for _, e := range v.Entries() {
 		c, known := table[e.Key]
 		switch {

@@ -40,7 +40,7 @@ func TestHardware(t *testing.T) {
 		"nothing of what is false": {"<stateless>false</stateless><start_paused>FALSE</start_paused>", []string{"name = v"}},
 		"stateless":                {"<stateless>true</stateless>", []string{"f:1:19: warning[VS2501]: vm.stateless: stateless is not acted upon, so the guest goes without it"}},
 		"unknown member":           {"<nonsense>1</nonsense>", []string{`f:1:19: warning[VS2501]: vm.nonsense: oVirt has no member "nonsense" here, so it is passed over`}},
-		"misspelt member":          {"<initialisation><host_name>h</host_name></initialisation>", []string{`f:1:19: warning[VS2501]: vm.initialisation: oVirt has no member "initialisation" here, so it is passed over; did you mean "initialization"?`, "-identity.hostname"}},
+		"misspelt member":          {"<initialisation><host_name>h</host_name></initialisation>", []string{"-identity.hostname", `f:1:19: warning[VS2501]: vm.initialisation: oVirt has no member "initialisation" here, so it is passed over; did you mean "initialization"?`}},
 		"misspelt part":            {"<nics><nc/></nics>", []string{`f:1:25: error[VS1215]: vm.nics.nc: there is no field "nc" here; did you mean "nic"?`}},
 		"part of something else":   {"<nics><vnet/></nics>", []string{`f:1:25: error[VS1215]: vm.nics.vnet: there is no field "vnet" here; the fields are nic`}},
 		"links":                    {"<link href='/x' rel='nics'/><link href='/y' rel='disks'/><actions><link href='/z' rel='start'/></actions>", []string{"name = v"}},
