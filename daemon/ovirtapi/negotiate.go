@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/element"
@@ -181,14 +183,49 @@ func write(w http.ResponseWriter, r *http.Request, f format, a reply) error {
 // nothing when there is one. In XML that was written no text looks like a tag.
 func encode(f format, e element.Element) ([]byte, error) {
 	if f == formatJSON {
-		return typed(e).JSON()
+		e = typed(e)
 	}
-	data, err := e.XML()
+	data, err := f.marshal(e)
 	if err != nil {
-		return nil, err
+		// What a guest or another client said must not keep anybody from reading the list that it is in.
+		if data, err = f.marshal(legible(e)); err != nil {
+			return nil, err
+		}
+	}
+	if f == formatJSON {
+		return data, nil
 	}
 	out := make([]byte, 0, len(data)+len(data)/16+len(xmlDeclaration))
 	return appendTexts(append(out, xmlDeclaration...), data), nil
+}
+
+func (f format) marshal(e element.Element) ([]byte, error) {
+	if f == formatJSON {
+		return e.JSON()
+	}
+	return e.XML()
+}
+
+// legible puts U+FFFD in the place of what is no UTF-8 and of the characters that XML cannot hold (XML 1.0, section 2.2).
+func legible(e element.Element) element.Element {
+	clean := func(text string) string {
+		return strings.Map(func(r rune) rune {
+			if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
+				return utf8.RuneError
+			}
+			return r // bytes that are no UTF-8 come as RuneError
+		}, text)
+	}
+	e.Text = clean(e.Text)
+	e.Attrs = slices.Clone(e.Attrs)
+	for i := range e.Attrs {
+		e.Attrs[i].Value = clean(e.Attrs[i].Value)
+	}
+	e.Children = slices.Clone(e.Children)
+	for i, c := range e.Children {
+		e.Children[i] = legible(c)
+	}
+	return e
 }
 
 // typed gives the texts that are booleans and numbers in the API's model their JSON form. Definitions come as XML, in which there

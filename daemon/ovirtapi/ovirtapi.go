@@ -77,7 +77,6 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (a *API) answer(w http.ResponseWriter, r *http.Request, f format, answer reply) {
 	if err := write(w, r, f, answer); err != nil {
-		// A stored text that the format cannot hold, such as a control character in XML.
 		a.log.Error("oVirt API: an answer cannot be written", "path", r.URL.Path, "error", err)
 		_ = write(w, r, f, fault500().reply(""))
 	}
@@ -206,13 +205,16 @@ func (q *request) actionName() string {
 	return q.address.segments[len(q.address.segments)-1]
 }
 
+// maxCorrelation is the most of a client's name for its request that is kept, in bytes.
+const maxCorrelation = 256
+
 // correlation is the client's own name for its request.
 func (q *request) correlation() string {
 	text := q.address.text("correlation_id")
 	if text == "" {
 		text = q.http.Header.Get("Correlation-Id")
 	}
-	return text[:min(len(text), 256)]
+	return strings.ToValidUTF8(text[:min(len(text), maxCorrelation)], "")
 }
 
 // allContent says whether the client asks for the members that are left out of lists and objects otherwise.
