@@ -25,7 +25,7 @@ const maxArchived = 1000
 // also returns the name for messages.
 func (a *app) definition(ctx context.Context, file string) (data []byte, name string, err error) {
 	switch {
-	case strings.HasPrefix(file, ovirtclient.Scheme+"://"):
+	case isAddress(file):
 		return a.fromEngine(ctx, file)
 	case file == "-":
 		name = "<stdin>"
@@ -42,6 +42,9 @@ func (a *app) definition(ctx context.Context, file string) (data []byte, name st
 	}
 	return data, name, nil
 }
+
+// isAddress reports whether a FILE is a virtual machine of an engine.
+func isAddress(file string) bool { return strings.HasPrefix(file, ovirtclient.Scheme+"://") }
 
 // fromEngine fetches a virtual machine. Who asks comes from the environment, in the variables of oVirt's Ansible modules.
 func (a *app) fromEngine(ctx context.Context, address string) ([]byte, string, error) {

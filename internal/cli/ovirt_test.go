@@ -156,6 +156,14 @@ func TestEngine(t *testing.T) {
 	if status, _, stderr := command(t, "", "check", "ovirt://"+host+"/3F0A1C52-9d0e-4c1b-8a55-1f7f6f7d2c10"); status != exitDone {
 		t.Errorf("by its id: status %d\n%s", status, stderr)
 	}
+	address, file := "ovirt://"+host+"/web-1", "../../examples/ovirt/vm.xml"
+	_, shown, _ := command(t, "", "show", file)
+	if status, got, stderr := command(t, "", "show", address); status != exitDone || got != shown {
+		t.Errorf("show: status %d\n%s%s", status, got, stderr)
+	}
+	if status, got, stderr := command(t, "", "diff", address, file); status != exitDone || got != "" {
+		t.Errorf("diff: status %d\n%s%s", status, got, stderr)
+	}
 }
 
 func TestEngineTroubles(t *testing.T) {

@@ -65,7 +65,7 @@ func (a *app) open(ctx context.Context, in *inputFlags, args []string) ([]seed.S
 	if err := in.checkPlatform(); err != nil {
 		return nil, nil, err
 	}
-	if len(args) == 1 && len(in.files) == 0 && args[0] != "-" {
+	if len(args) == 1 && len(in.files) == 0 && args[0] != "-" && !isAddress(args[0]) {
 		s, err := a.engine.Open(args[0])
 		info, statErr := os.Stat(args[0])
 		isDir := statErr == nil && info.IsDir()
