@@ -63,7 +63,11 @@ func (d *Daemon) follow(v *vm, client *supervisor.Client) (again bool) {
 		}
 		now, stateErr := client.State(d.ctx)
 		if errors.Is(stateErr, os.ErrNotExist) || stateErr == nil && !now.Status.Alive() {
-			return d.ended(v, now)
+			again, err := d.ended(v, now)
+			if err == nil || !d.pause() {
+				return again
+			}
+			continue // the disk may be full
 		}
 		if err = errors.Join(err, stateErr); err == nil {
 			continue // another supervisor came between the two calls
@@ -80,11 +84,19 @@ func (d *Daemon) follow(v *vm, client *supervisor.Client) (again bool) {
 			e.Severity = Error
 			return []Event{e}
 		})
-		select {
-		case <-time.After(d.retry):
-		case <-d.ctx.Done():
+		if !d.pause() {
 			return false
 		}
+	}
+}
+
+// pause waits before something is tried again, and reports whether it shall be.
+func (d *Daemon) pause() bool {
+	select {
+	case <-time.After(d.retry):
+		return true
+	case <-d.ctx.Done():
+		return false
 	}
 }
 
@@ -275,7 +287,7 @@ func (d *Daemon) arm(v *vm) {
 
 // giveUp ends the waiting for the word of a guest in the run that began at a time.
 func (d *Daemon) giveUp(v *vm, started time.Time) {
-	_ = d.publish(d.ctx, v, func(s *state) error {
+	err := d.publish(d.ctx, v, func(s *state) error {
 		if s.Status != PoweringUp || !s.Started.Equal(started) {
 			return errSeen
 		}
@@ -291,11 +303,14 @@ func (d *Daemon) giveUp(v *vm, started time.Time) {
 		}
 		return []Event{e}
 	})
+	if err != nil && !errors.Is(err, errSeen) && d.pause() {
+		d.arm(v) // the disk may be full
+	}
 }
 
-// ended takes in that a VM's run is over, and reports whether it shall be started again.
-func (d *Daemon) ended(v *vm, last supervisor.State) (again bool) {
-	err := d.publish(d.ctx, v, func(s *state) error {
+// ended takes in that a VM's run is over, and reports whether it shall be started again. On an error the store does not know yet.
+func (d *Daemon) ended(v *vm, last supervisor.State) (again bool, err error) {
+	err = d.publish(d.ctx, v, func(s *state) error {
 		again = s.run.Again && !s.run.Removing
 		if again {
 			return errSeen // restart goes on from here, after a crash of the daemon as well
@@ -316,12 +331,17 @@ func (d *Daemon) ended(v *vm, last supervisor.State) (again bool) {
 	v.port = 0
 	v.calm()
 	d.mutex.Unlock()
-	if err == nil || again {
-		if err := d.removeSeeds(d.now(v)); err != nil {
-			d.log.Warn("the seed of a run that has ended cannot be removed", "object", d.now(v).ID, "error", err)
-		}
+	var gone *NotFoundError
+	if errors.Is(err, errSeen) || errors.As(err, &gone) {
+		err = nil
 	}
-	return again
+	if err != nil {
+		return false, err
+	}
+	if err := d.removeSeeds(d.now(v)); err != nil {
+		d.log.Warn("the seed of a run that has ended cannot be removed", "object", d.now(v).ID, "error", err)
+	}
+	return again, nil
 }
 
 // over makes a VM one that does not run.
