@@ -456,7 +456,7 @@ func (c *Client) spawn(tied bool) (<-chan struct{}, error) {
 	}
 	defer log.Close()
 	cmd := exec.Command(command[0], append(append([]string{}, command[1:]...), "--state-dir", c.Dir)...)
-	cmd.Stdout, cmd.Stderr, cmd.Dir = log, log, "/"
+	cmd.Stdout, cmd.Stderr, cmd.Dir, cmd.Env = log, log, "/", environment(os.Environ())
 	var lifeline io.Closer
 	if tied {
 		r, w, err := os.Pipe()

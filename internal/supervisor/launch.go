@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -119,6 +120,15 @@ func (s *supervisor) attempt(a Attempt) (<-chan error, error) {
 	return result, nil
 }
 
+// environment leaves out of an environment what a guest that breaks out of its VM should not find there: the passwords and
+// tokens for which the commands have variables.
+func environment(all []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return strings.HasSuffix(name, "_PASSWORD") || strings.HasSuffix(name, "_TOKEN")
+	})
+}
+
 // spawn starts a program in the VM's directory, with its words in QEMU's log.
 func (s *supervisor) spawn(program string, args []string) (<-chan error, error) {
 	log, err := os.OpenFile(filepath.Join(s.dir, QEMULog), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
@@ -127,7 +137,7 @@ func (s *supervisor) spawn(program string, args []string) (<-chan error, error) 
 	}
 	defer log.Close()
 	cmd := exec.Command(program, args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = s.dir, log, log, environment(os.Environ())
 	ended, err := startProcess(cmd, !s.plan.Detached)
 	if err != nil {
 		return nil, err
