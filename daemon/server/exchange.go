@@ -54,7 +54,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	x := &exchange{ResponseWriter: w, server: s, control: http.NewResponseController(w), cancel: cancel, id: newID(), path: r.URL.Path, from: remote(r)}
 	defer s.streams.remove(x)
-	r = r.WithContext(context.WithValue(ctx, exchangeKey{}, x))
+	r = r.WithContext(ctx)
 	h := w.Header()
 	h.Set(RequestID, x.id)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -93,14 +93,6 @@ func (s *Server) safely(x *exchange, r *http.Request) (abort bool) {
 	s.route(x, r)
 	// A request whose client went away may be left without an answer, for which net/http would make one that says yes.
 	return x.status == 0 && r.Context().Err() != nil
-}
-
-type exchangeKey struct{}
-
-// exchangeOf returns the exchange of a request.
-func exchangeOf(r *http.Request) *exchange {
-	x, _ := r.Context().Value(exchangeKey{}).(*exchange)
-	return x
 }
 
 func newID() string {
