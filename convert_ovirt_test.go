@@ -104,6 +104,10 @@ func TestConvertWindows(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := converter()
+	again, _ := throughForm(t, e, ovirtMachine(t, e, string(data)), "kubevirt")
+	if s, l := e.Render(again, vmseed.RenderOptions{}); again.DataSource != machine.NoDataSource || len(s.Volumes) != 1 {
+		t.Errorf("on KubeVirt the data source is %q, with %d volumes: %v", again.DataSource, len(s.Volumes), l)
+	}
 	for _, form := range []string{"cloud-init", "butane"} {
 		_, l := e.Convert(ovirtMachine(t, e, string(data)), form, vmseed.RenderOptions{})
 		if !slices.ContainsFunc(l, func(d diag.Diagnostic) bool {

@@ -141,6 +141,10 @@ func (r *reader) instance() {
 	r.network()
 	r.accessCredentials(r.spec)
 	r.ignition()
+	if r.m.DataSource == "" && slices.ContainsFunc(r.m.Media, func(x machine.Media) bool { return x.Kind == "sysprep" }) {
+		r.m.DataSource = machine.NoDataSource // Windows reads its answer file and no seed
+		return
+	}
 	if r.m.DataSource == "" && !slices.ContainsFunc(r.m.Media, func(x machine.Media) bool { return strings.EqualFold(x.Label, "cidata") }) {
 		r.note(r.spec.Get("volumes"), CodeNoSeed, "there is no cloud-init volume, so on KubeVirt the guest gets no seed; that of vmseed tells it no more than its name")
 	}

@@ -17,7 +17,8 @@ import (
 	"github.com/vmseed/vmseed/secret"
 )
 
-// cloudInit writes the volume of the seed, unless the guest reads an Ignition config out of its firmware and nothing else.
+// cloudInit writes the volume of the seed, unless there is none to be or the guest reads an Ignition config out of its firmware
+// and nothing else.
 func (w *writer) cloudInit() {
 	m := w.m
 	kind := noCloud
@@ -44,6 +45,9 @@ func (w *writer) cloudInit() {
 			}
 		}
 		return
+	}
+	if len(src) == 0 && m.DataSource == machine.NoDataSource {
+		return // a medium of the machine's own tells the guest all there is
 	}
 	if len(m.UserData.Layers) == 0 && m.Network.Document.Data.IsZero() {
 		// KubeVirt's admission wants some data in the volume.
