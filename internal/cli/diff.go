@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
 
+	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/seed"
 )
 
@@ -89,7 +91,7 @@ func compare(before, after seed.Seed) (text string, same bool) {
 		}
 	}
 	if was, is := readAs(before), readAs(after); was != is {
-		say("the data source changes from %s to %s", was, is)
+		say("the data source changes from %s to %s", cmp.Or(was, machine.NoDataSource), cmp.Or(is, machine.NoDataSource))
 	}
 	_, wasItem, wasIgnition := before.Ignition()
 	_, isItem, isIgnition := after.Ignition()
