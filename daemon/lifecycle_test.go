@@ -259,18 +259,24 @@ func TestReboot(t *testing.T) {
 	for _, volatile := range []bool{false, true} {
 		start(t, d, m.ID, daemon.StartOptions{Documents: once, Initialize: true, Volatile: volatile})
 		daemontest.WaitStatus(t, d, m.ID, daemon.Up)
-		first, _ := d.Get(m.ID)
+		first, err := d.Update(t.Context(), m.ID, func(m *daemon.Machine) error {
+			m.NextRun = true
+			return nil
+		})
+		if err != nil || !first.NextRun {
+			t.Fatalf("%+v, %v", first, err)
+		}
 		if err := d.Reboot(t.Context(), m.ID, 0); err != nil {
 			t.Fatal(err)
 		}
 		second := daemontest.Wait(t, d, m.ID, func(m daemon.Machine) bool { return m.Status == daemon.Up && m.Started.After(first.Started) })
-		if second.RunOnce == volatile || (second.RunDocuments != nil) == volatile || second.Generation != first.Generation {
+		if second.RunOnce == volatile || (second.RunDocuments != nil) == volatile || second.Generation != first.Generation || second.NextRun == volatile {
 			t.Errorf("volatile %v: %+v", volatile, second)
 		}
 		if err := d.Reset(t.Context(), m.ID); err != nil {
 			t.Error(err)
 		}
-		if m := stop(t, d, m.ID); m.RunOnce || m.RunDocuments != nil {
+		if m := stop(t, d, m.ID); m.RunOnce || m.RunDocuments != nil || m.NextRun {
 			t.Errorf("the run-once has not ended: %+v", m)
 		}
 	}

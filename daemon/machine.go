@@ -70,7 +70,7 @@ type Machine struct {
 	Disks   []string
 	Created time.Time
 
-	// What follows is the daemon's to say. Add and Update do not read it.
+	// What follows is the daemon's to say. Add and Update read nothing of it but NextRun.
 
 	Status Status
 	// Reason is why the VM has this status, where that is worth a sentence.
@@ -87,6 +87,9 @@ type Machine struct {
 	// RunOnce means that the VM runs with documents that were given for this run alone; RunDocuments are those.
 	RunOnce      bool
 	RunDocuments []Document
+	// NextRun means that the documents say something that the current run does not have yet. Update sets it when its change
+	// does: which changes those are is known to who makes them.
+	NextRun bool
 	// Generation counts how often first boot was asked to run again: the revision of the instance id.
 	Generation int
 	// Jobs are the ids of jobs about the VM that have not ended.
@@ -362,6 +365,7 @@ func (d *Daemon) Update(ctx context.Context, id string, change func(*Machine) er
 			return l
 		}
 		next.Name, next.Documents, next.FirstBootDocuments = m.Name, m.Documents, m.FirstBootDocuments
+		next.NextRun = m.NextRun && next.Status.Running()
 		return nil
 	}, func(next, old *state) error {
 		shown = next.Machine

@@ -52,6 +52,7 @@ type machineRecord struct {
 	Ended              time.Time        `json:"ended,omitzero"`
 	RunOnce            bool             `json:"runOnce,omitempty"`
 	RunDocuments       []documentRecord `json:"runDocuments,omitempty"`
+	NextRun            bool             `json:"nextRun,omitempty"`
 	Generation         int              `json:"generation,omitempty"`
 	Jobs               []string         `json:"jobs,omitempty"`
 	Run                run              `json:"run,omitzero"`
@@ -98,7 +99,7 @@ func (s *state) change() (store.Change, error) {
 	text, err := json.Marshal(machineRecord{ID: m.ID, Namespace: m.Namespace, Name: m.Name, Documents: toRecords(m.Documents),
 		FirstBootDocuments: toRecords(m.FirstBootDocuments), Template: m.Template, Disks: m.Disks, Created: m.Created, Status: m.Status,
 		Reason: m.Reason, Initialized: m.Initialized, FirstBoot: m.FirstBoot, Started: m.Started, Ended: m.Ended, RunOnce: m.RunOnce,
-		RunDocuments: toRecords(m.RunDocuments), Generation: m.Generation, Jobs: m.Jobs, Run: s.run})
+		RunDocuments: toRecords(m.RunDocuments), NextRun: m.NextRun, Generation: m.Generation, Jobs: m.Jobs, Run: s.run})
 	return store.Change{Kind: store.VM, ID: m.ID, Value: text}, err
 }
 
@@ -110,7 +111,7 @@ func readState(text []byte) (*state, error) {
 	return &state{run: r.Run, Machine: Machine{ID: r.ID, Namespace: r.Namespace, Name: r.Name, Documents: fromRecords(r.Documents),
 		FirstBootDocuments: fromRecords(r.FirstBootDocuments), Template: r.Template, Disks: r.Disks, Created: r.Created, Status: r.Status,
 		Reason: r.Reason, Initialized: r.Initialized, FirstBoot: r.FirstBoot, Started: r.Started, Ended: r.Ended, RunOnce: r.RunOnce,
-		RunDocuments: fromRecords(r.RunDocuments), Generation: r.Generation, Jobs: r.Jobs}}, nil
+		RunDocuments: fromRecords(r.RunDocuments), NextRun: r.NextRun, Generation: r.Generation, Jobs: r.Jobs}}, nil
 }
 
 type templateRecord struct {

@@ -357,7 +357,7 @@ func (s *state) over(last supervisor.State) {
 	if s.run.Removing {
 		s.Status = ImageLocked
 	}
-	s.RunOnce, s.RunDocuments, s.run.Again = false, nil, false
+	s.RunOnce, s.RunDocuments, s.NextRun, s.run.Again = false, nil, false, false
 }
 
 // restart starts a VM again whose guest shut down because it was asked to reboot.

@@ -330,8 +330,15 @@ func (a *API) redefine(m *daemon.Machine, change func(element.Element) (element.
 		return err
 	}
 	doc = doc.With(element.Text("name", m.Name))
+	m.NextRun = m.NextRun || !ofRun(doc).Equal(ofRun(whole))
 	m.Documents, m.FirstBootDocuments, err = vmDocuments(doc)
 	return err
+}
+
+// ofRun is what a run of a VM has of its definition until it ends. What a guest is told at its first boot is not among it: that is
+// over, or waits for the next one.
+func ofRun(doc element.Element) element.Element {
+	return doc.Without("name", "description", "comment", "delete_protected", "initialization")
 }
 
 // removeVM removes a VM that does not run.

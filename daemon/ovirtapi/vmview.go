@@ -47,7 +47,7 @@ func (a *API) vmState(v vm) []element.Element {
 	template := cmp.Or(v.Template, daemon.BlankTemplate)
 	list := []element.Element{a.clusterRef(), object("template", template, "templates", template), object("original_template", template, "templates", template),
 		element.Text("status", string(v.Status)), date("creation_time", v.Created), element.Bool("run_once", v.RunOnce),
-		element.Bool("next_run_configuration_exists", false)}
+		element.Bool("next_run_configuration_exists", v.NextRun)}
 	if v.Reason != "" {
 		list = append(list, element.Text("status_detail", v.Reason))
 	}
@@ -149,17 +149,18 @@ func (a *API) vmSearch() searchable[vm] {
 		"host": text(func(v vm) string {
 			return map[bool]string{true: a.hosts(nil)[0].Child("name").Text}[v.Status.Running()]
 		}),
-		"cluster.id":       text(func(vm) string { return a.d.Cluster().ID }),
-		"template.id":      text(func(v vm) string { return cmp.Or(v.Template, daemon.BlankTemplate) }),
-		"initialized":      text(func(v vm) string { return element.Bool("", v.Initialized).Text }),
-		"delete_protected": text(func(v vm) string { return cmp.Or(v.doc.Child("delete_protected").Text, "false") }),
+		"cluster.id":             text(func(vm) string { return a.d.Cluster().ID }),
+		"template.id":            text(func(v vm) string { return cmp.Or(v.Template, daemon.BlankTemplate) }),
+		"next_run_config_exists": text(func(v vm) string { return element.Bool("", v.NextRun).Text }),
+		"initialized":            text(func(v vm) string { return element.Bool("", v.Initialized).Text }),
+		"delete_protected":       text(func(v vm) string { return cmp.Or(v.doc.Child("delete_protected").Text, "false") }),
 	}
 	for _, related := range []string{"cluster", "datacenter", "host", "network", "template", "storage"} {
 		fields[related+".name"], fields[related+"s.name"] = fields[related], fields[related]
 	}
 	return searchable[vm]{noun: "VMs", fields: fields, text: []string{"name", "description", "comment"},
 		absent: []string{"tag", "tags", "uptime", "domain", "apps", "application", "cpu_usage", "mem_usage", "network_usage", "loggedinuser", "custom_emulated_machine",
-			"custom_cpu_type", "has_illegal_images", "next_run_config_exists", "quota", "pool", "user", "cpu_profile", "compatibility_level", "namespace", "migration_progress_percent"}}
+			"custom_cpu_type", "has_illegal_images", "quota", "pool", "user", "cpu_profile", "compatibility_level", "namespace", "migration_progress_percent"}}
 }
 
 // addresses are the IP addresses that the guest reported at its first boot.
