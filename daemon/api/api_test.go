@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -336,6 +337,27 @@ func TestRequests(t *testing.T) {
 		if code >= 400 && !strings.Contains(body, `"detail":"`) {
 			t.Errorf("%s: %s says nothing", name, body)
 		}
+	}
+}
+
+// TestDamagedUsers lets nobody in, and tells the log alone why.
+func TestDamagedUsers(t *testing.T) {
+	s := begin(t)
+	if err := os.WriteFile(s.users, []byte("damaged\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(client.Options{URL: s.server.URL(), CA: s.server.CA()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var no *client.Error
+	if _, err := c.Login(t.Context(), auth.Admin, secret.New(password)); !errors.As(err, &no) || no.Status != http.StatusServiceUnavailable || strings.Contains(err.Error(), "users:1") {
+		t.Error(err)
+	}
+	s.stop()
+	if !strings.Contains(s.log.String(), "users:1") {
+		t.Errorf("the log does not say why: %s", s.log)
 	}
 }
 

@@ -45,6 +45,7 @@ type service struct {
 	daemon *daemon.Daemon
 	server *server.Server
 	dir    string
+	users  string
 	log    *bytes.Buffer
 	stop   func()
 }
@@ -55,6 +56,7 @@ func begin(t testing.TB) *service {
 	daemontest.Image(t, s.dir, "disk.img", "name: Test image\nlogin: tester\n")
 	s.daemon = daemontest.Open(t, daemontest.Options(s.dir))
 	path := filepath.Join(t.TempDir(), "users")
+	s.users = path
 	if err := os.WriteFile(path, []byte(hashed), 0o600); err != nil {
 		t.Fatal(err)
 	}

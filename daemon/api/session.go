@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 	"net/netip"
 
@@ -16,8 +17,13 @@ func (a *api) login(w http.ResponseWriter, r *http.Request) error {
 	}
 	from, _ := netip.ParseAddrPort(r.RemoteAddr)
 	s, err := a.options.Guard.Login(r.Context(), q.Username, q.Password, from.Addr())
-	if err != nil {
+	var slow *auth.SlowDownError
+	switch {
+	case errors.Is(err, auth.ErrDenied), errors.As(err, &slow):
 		return err
+	case err != nil:
+		// What is wrong with the file of users is nothing for strangers.
+		return &badRequest{http.StatusServiceUnavailable, "the daemon cannot read its users; its log says why"}
 	}
 	return answer(w, http.StatusCreated, client.LoginResult{Session: client.Session{User: s.Identity.Name, Idle: s.Idle, Expires: s.Expires}, Token: s.Token})
 }

@@ -66,6 +66,9 @@ func (s *Server) route(x *exchange, r *http.Request) {
 		x.Header().Set("Cache-Control", "no-store")
 		serve(x, r, s.config.API)
 		x.denied = x.status == http.StatusUnauthorized || x.status == http.StatusTooManyRequests
+		if _, err := s.config.Guard.Users().Names(); err != nil && x.status == http.StatusServiceUnavailable {
+			s.config.Log.Error("nobody can log in", "id", x.id, "error", err)
+		}
 	case below(path, pathAPI):
 		s.admit(x, r, s.config.API)
 	default:

@@ -68,7 +68,9 @@ func (t there) trouble(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &exit), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
+	case errors.Is(err, context.Canceled):
+		return interrupted()
+	case errors.As(err, &exit), errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, supervisor.ErrRunning), errors.Is(err, supervisor.ErrNotRunning):
 		return err
 	case client.IsUnauthorized(err):
