@@ -99,7 +99,7 @@ func TestAccept(t *testing.T) {
 func TestUnoffered(t *testing.T) {
 	r := newRouter([]endpoint{{path: "vms"}, {path: "vms/{vm}"}, {path: "vms/{vm}/nics/{nic}"}})
 	for path, want := range map[string]int{"vms": 0, "vms/a": 0, "vms/a/nics/b": 0, "vms/a/suspend": 501, "vms/a/backups/b": 501, "roles": 501,
-		"imagetransfers/x/y/z": 501, "clusterlevels": 501, "vms/a/autopincpuandnumanodes": 501, "vms/a/devices": 501, "nothing": 404, "vms/a/colour": 404, "vms/a/nics/b/colour": 404} {
+		"imagetransfers/x/y/z": 501, "clusterlevels": 501, "vms/a/autopincpuandnumanodes": 501, "vms/a/devices": 501, "vms/a/cpuunits": 501, "vms/a/networks": 501, "nothing": 404, "vms/a/colour": 404, "vms/a/nics/b/colour": 404} {
 		_, _, bad := r.find(strings.Split(path, "/"))
 		got := 0
 		if bad != nil {

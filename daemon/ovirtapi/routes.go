@@ -140,12 +140,12 @@ func known(top, name string) bool {
 // knownBelow are the names below the collections that are here (ovirt-engine-api-model, package services).
 const knownBelow = " activate addexternalvm affinitygroups affinitylabels affinityrules agents allocatevms approve " +
 	"assignednetworks attach attachedstoragedomains autopincpuandnumanodes backups balances cancelmigration checkpoints " +
-	"cleanfinishedtasks clear clearalerts clone commit commitnetconfig commitsnapshot convert copy copyhostnetworks cpuunits " +
+	"cleanfinishedtasks clear clearalerts clone commit commitnetconfig commitsnapshot convert copy copyhostnetworks cpuprofiles cpuunits " +
 	"deactivate detach devices discoveriscsi diskprofiles disks disksnapshots enabledfeatures end enrollcertificate events export " +
 	"exporttopathonhost externalnetworkproviderconfigurations externalnetworkproviders features fence fenceagents files filters " +
 	"floppies forceselectspm freezefilesystems glusterhooks glustervolumes hooks hostdevices hostnics import install installinfra " +
 	"isattached iscsibonds iscsidetails iscsidiscover iscsilogin katelloerrata logon mailboxes maintenance mdevs mediateddevices " +
-	"migrate move networkattachments networkfilterparameters networkfilters networklabels nics numanodes permissions " +
+	"migrate move networkattachments networkfilterparameters networkfilters networklabels networks nics numanodes permissions " +
 	"previewsnapshot proxyconnectionfile proxyticket qoss quotas reduce reduceluns refresh refreshglusterhealstatus refreshhosts " +
 	"refreshlun refreshluns register remoteviewerconnectionfile reordermacaddresses resetemulatedmachine restore roles " +
 	"scheduledstoragedomainresize screenshot sealed setmaster setupnetworks snapshots sparsify statistics storage " +
