@@ -115,7 +115,8 @@ func (d *Daemon) launch(ctx context.Context, v *vm, o StartOptions) error {
 		return l
 	}
 	none := m.DataSource == machine.NoDataSource
-	next := run{Seeded: !o.NoSeed && !none, AnswerFile: !o.NoSeed && none, Volatile: o.Volatile, Content: old.run.Content}
+	next := run{Seeded: !o.NoSeed && !none, AnswerFile: !o.NoSeed && none, Volatile: o.Volatile, Content: old.run.Content,
+		Before: &setup{old.Generation, old.run.Content}}
 	generation := old.Generation
 	if next.Seeded {
 		content, problems := d.content(m)
@@ -165,7 +166,7 @@ func (d *Daemon) launch(ctx context.Context, v *vm, o StartOptions) error {
 	}
 	d.connect(v, client)
 	err = d.publish(context.WithoutCancel(ctx), v, func(s *state) error {
-		s.Status = PoweringUp
+		s.Status, s.run.Before = PoweringUp, nil
 		return nil
 	}, func(s *state) []Event {
 		return append([]Event{s.status("The guest of VM " + s.Name + " boots")}, remarks(s.Machine, l)...)

@@ -77,6 +77,8 @@ type run struct {
 	Stage report.Stage `json:"stage,omitempty"`
 	// Content is the keyed hash of the first-boot content that the VM's generation was started with.
 	Content string `json:"content,omitempty"`
+	// Before is what the VM was set up with until now, while it is not known that the guest of this run came to run.
+	Before *setup `json:"before,omitempty"`
 	// Volatile and Again are for Reboot: whether the run-once ends with it, and that the VM shall be started again.
 	Volatile bool `json:"volatile,omitempty"`
 	Again    bool `json:"again,omitempty"`
@@ -85,6 +87,12 @@ type run struct {
 	// Removing means that Remove has begun; KeepDisks is its option.
 	Removing  bool `json:"removing,omitempty"`
 	KeepDisks bool `json:"keepDisks,omitempty"`
+}
+
+// setup is the generation of a VM's first boot, and the Content that it stands for.
+type setup struct {
+	Generation int    `json:"generation"`
+	Content    string `json:"content"`
 }
 
 // state is a VM as it is at one moment. A state that was published is never written to.

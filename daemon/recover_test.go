@@ -208,3 +208,73 @@ func TestKeyFile(t *testing.T) {
 	}
 	daemontest.Open(t, o)
 }
+
+// A daemon is killed after it has recorded a start that runs first boot again, and before there is a QEMU. No guest has seen the new
+// seed, so the next start is not another first boot.
+func TestStartThatNeverCame(t *testing.T) {
+	o := daemontest.Options(t.TempDir())
+	d := daemontest.Open(t, o)
+	m := addGuest(t, d, "web", supervisortest.Good)
+	start(t, d, m.ID, daemon.StartOptions{})
+	daemontest.WaitStatus(t, d, m.ID, daemon.Up)
+	stop(t, d, m.ID)
+	started := make(chan error, 1)
+	go func() {
+		started <- d.Start(t.Context(), m.ID, daemon.StartOptions{Initialize: true,
+			Documents: daemontest.Definition("web", supervisortest.Silent, "#cloud-config\ntimezone: UTC")})
+	}()
+	if m := daemontest.WaitStatus(t, d, m.ID, daemon.WaitForLaunch); m.Generation != 1 {
+		t.Errorf("generation %d", m.Generation)
+	}
+	next := daemontest.Options(t.TempDir())
+	for _, name := range []string{"store.db", "key"} {
+		text, err := os.ReadFile(filepath.Join(o.Dir, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(next.Dir, name), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop(t, d, m.ID)
+	if err := <-started; !conflict(err) {
+		t.Error(err)
+	}
+	d = daemontest.Open(t, next)
+	if m, err := d.Get(m.ID); err != nil || m.Status != daemon.Down || m.Reason == "" || m.Generation != 0 || m.RunOnce {
+		t.Errorf("%+v, %v", m, err)
+	}
+	start(t, d, m.ID, daemon.StartOptions{})
+	if m := daemontest.WaitStatus(t, d, m.ID, daemon.Up); m.Generation != 0 {
+		t.Errorf("the next start has the generation %d", m.Generation)
+	}
+}
+
+// The host goes down with everything that runs on it: the next daemon says so of its VMs, and starts them again when asked.
+func TestHostGoesDown(t *testing.T) {
+	o := daemontest.Options(t.TempDir())
+	d := daemontest.Open(t, o)
+	m := addGuest(t, d, "up", supervisortest.Good)
+	start(t, d, m.ID, daemon.StartOptions{})
+	daemontest.WaitStatus(t, d, m.ID, daemon.Up)
+	before, err := client(t, o, m).State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d = reopen(t, d, o, func() {
+		for _, pid := range []int{before.Supervisor, before.PID} {
+			p, err := os.FindProcess(pid)
+			if err == nil {
+				err = p.Kill()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	if m = daemontest.WaitStatus(t, d, m.ID, daemon.Down); m.Reason == "" || m.Ended.IsZero() || !m.Initialized {
+		t.Errorf("%+v", m)
+	}
+	start(t, d, m.ID, daemon.StartOptions{})
+	daemontest.WaitStatus(t, d, m.ID, daemon.Up)
+}

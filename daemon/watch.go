@@ -143,12 +143,12 @@ func (d *Daemon) observe(v *vm, e supervisor.Event) error {
 			return errSeen
 		}
 		s.run.Sequence = e.Sequence
-		before := s.Status
+		before, setup := s.Status, s.run.Before
 		events = s.take(e)
 		if s.Status != before {
 			events = append(events, s.status(s.says()))
 		}
-		if len(events) == 0 {
+		if len(events) == 0 && s.run.Before == setup {
 			return errSeen // nothing that must be remembered
 		}
 		return nil
@@ -169,6 +169,7 @@ var errSeen = errors.New("seen")
 func (s *state) take(e supervisor.Event) (events []Event) {
 	switch {
 	case e.Status == supervisor.Running:
+		s.run.Before = nil
 		if s.Status == WaitForLaunch || s.Status == Paused || s.Status == NotResponding {
 			s.runs()
 		}
@@ -351,6 +352,9 @@ func (s *state) over(last supervisor.State) {
 		s.Reason = "it was stopped"
 	}
 	s.Status = Down
+	if b := s.run.Before; b != nil { // no guest has seen the new seed
+		s.Generation, s.run.Content, s.run.Before = b.Generation, b.Content, nil
+	}
 	if last.Ended != nil {
 		s.Ended = *last.Ended
 	}

@@ -177,7 +177,7 @@ func (s *supervisor) begin(asked bool) (<-chan error, error) {
 }
 
 // errNotRunning means that QEMU ended while nobody watched.
-var errNotRunning = errors.New("QEMU ended while it had no supervisor")
+var errNotRunning = errors.New("QEMU ended while it had no supervisor, as when the host goes down")
 
 // watch waits for the end of QEMU, or of this supervisor's own time.
 func (s *supervisor) watch(ended <-chan error) error {
