@@ -22,6 +22,8 @@ type domain struct {
 	id, name    string
 	kind        string // image, data or iso
 	description string
+	// dir is where the disks of a data domain are.
+	dir string
 }
 
 func (a *API) domains() []domain {
@@ -31,9 +33,9 @@ func (a *API) domains() []domain {
 		if d.Type == daemon.ImageDomain {
 			description = "images to import"
 		}
-		list = append(list, domain{d.ID, d.Name, string(d.Type), description})
+		list = append(list, domain{d.ID, d.Name, string(d.Type), description, d.Dir})
 	}
-	return append(list, domain{own("storagedomain", isoDomain), isoDomain, "iso", "the ISO images among the images to import"})
+	return append(list, domain{own("storagedomain", isoDomain), isoDomain, "iso", "the ISO images among the images to import", ""})
 }
 
 // domain finds a storage domain by its id.
@@ -80,6 +82,12 @@ func (a *API) domainView(_ *request, d domain) element.Element {
 		element.New("storage", element.Text("type", storage)), element.Text("storage_format", "v1"), element.Text("type", d.kind))
 	if d.kind != "image" {
 		e = e.Append(element.List("data_centers", a.dataCenterRef()))
+	}
+	if d.kind == "data" {
+		// Ansible's modules take the domain with the most space where they are told none.
+		if available, used, known := space(d.dir); known {
+			e = e.Append(element.Int("available", available), element.Int("used", used))
+		}
 	}
 	return e.Append(links(path, rels...)...)
 }
