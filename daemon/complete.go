@@ -13,6 +13,7 @@ import (
 
 	"github.com/vmseed/vmseed"
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/crypt"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/seed"
 )
@@ -158,9 +159,7 @@ func (d *Daemon) content(m machine.Machine) (string, diag.List) {
 	if l.HasErrors() {
 		return "", l
 	}
-	own := hmac.New(sha256.New, []byte(d.key.Reveal()))
-	own.Write([]byte("first-boot content"))
-	sum := hasher{hmac.New(sha256.New, own.Sum(nil))}
+	sum := d.hasher("first-boot content")
 	sum.add(s.DataSource)
 	for _, v := range s.Volumes {
 		if v.Path == "" { // an image in a drive is no part of it
@@ -182,6 +181,21 @@ func (d *Daemon) content(m machine.Machine) (string, diag.List) {
 	}
 	sum.add(s.KernelArgs...)
 	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// hasher makes a keyed one, under a key that is derived from the daemon's for a purpose.
+func (d *Daemon) hasher(purpose string) hasher {
+	own := hmac.New(sha256.New, []byte(d.key.Reveal()))
+	own.Write([]byte(purpose))
+	return hasher{hmac.New(sha256.New, own.Sum(nil))}
+}
+
+// PasswordSalt is the salt for sha512-crypt of the password of a user of a VM or template: 16 characters of the alphabet of
+// crypt(5), the same ones each time. The daemon's key keeps others from computing hashes before they see the salt.
+func (d *Daemon) PasswordSalt(id, user string) string {
+	sum := d.hasher("password salt")
+	sum.add(id, user)
+	return crypt.Salt(hex.EncodeToString(sum.Sum(nil)))
 }
 
 // hasher hashes texts so that no two lists of texts look the same.

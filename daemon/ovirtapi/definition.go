@@ -283,10 +283,10 @@ func (v vm) displayName() string {
 // vmDocuments are what the daemon keeps for a VM: the document with its passwords hashed. Windows takes no hash of Linux's, so
 // that the document of a VM that is set up by sysprep has no password, and another one with them in clear is kept until setup
 // has taken it.
-func vmDocuments(doc element.Element) (kept, first []daemon.Document, err error) {
+func (a *API) vmDocuments(id string, doc element.Element) (kept, first []daemon.Document, err error) {
 	safe := ovirt.Mask(doc)
 	if ovirt.KindOf(doc) != ovirt.Sysprep {
-		if safe, err = hashed(doc); err != nil {
+		if safe, err = a.hashed(id, doc); err != nil {
 			return nil, nil, err
 		}
 	} else if !safe.Equal(doc) {

@@ -192,3 +192,47 @@ func TestForeign(t *testing.T) {
 		}
 	}
 }
+
+// TestRepeatedStart: a request that comes again, as Ansible's do, does not make first boot run again; one with another
+// password does. The same password of two VMs has two hashes.
+func TestRepeatedStart(t *testing.T) {
+	api := testAPI(t)
+	importTemplate(t, api, "linux.raw", "linux")
+	run := func(name, password string) (generation int, hash string) {
+		t.Helper()
+		m, err := api.d.FindByName("", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := "POST /ovirt-engine/api/vms/" + m.ID
+		if answer := serve(t, api, path+"/start HTTP/1.1\nContent-Type: application/xml\n\n<action><use_cloud_init>true</use_cloud_init><vm><initialization>"+
+			"<root_password>"+password+"</root_password></initialization></vm></action>"); answer.Code != 200 {
+			t.Fatal(answer.Body)
+		}
+		m, _ = api.d.Get(m.ID)
+		renderings, list := api.d.Render(t.Context(), m.RunDocuments, daemon.RenderOptions{Machine: m.ID})
+		if len(renderings) != 1 || len(renderings[0].Machine.Users) != 1 {
+			t.Fatal(list)
+		}
+		if answer := serve(t, api, path+"/stop HTTP/1.1\n\n"); answer.Code != 200 {
+			t.Fatal(answer.Body)
+		}
+		return m.Generation, renderings[0].Machine.Users[0].PasswordHash.Reveal()
+	}
+	for _, name := range []string{"a", "b"} {
+		if answer := serve(t, api, "POST /ovirt-engine/api/vms HTTP/1.1\nContent-Type: application/xml\nExpect: 201-created\n\n<vm><name>"+name+"</name>"+
+			"<cluster><name>Default</name></cluster><template><name>linux</name></template></vm>"); answer.Code != 201 {
+			t.Fatal(answer.Body)
+		}
+	}
+	first, hash := run("a", "secret")
+	if again, same := run("a", "secret"); again != first || same != hash {
+		t.Errorf("the same start makes generation %d of %d", again, first)
+	}
+	if other, _ := run("a", "changed"); other != first+1 {
+		t.Errorf("another password makes generation %d of %d", other, first)
+	}
+	if _, theirs := run("b", "secret"); !strings.HasPrefix(theirs, "$6$") || theirs == hash {
+		t.Error("the same password of two VMs has one hash")
+	}
+}

@@ -198,7 +198,7 @@ func (a *API) importImage(q *request) (reply, error) {
 		if template, err = a.resolved(template); err != nil {
 			return reply{}, err
 		}
-		if r.Documents, err = a.templateDocuments(a.importedTemplate(template, i)); err != nil {
+		if r.Documents, err = a.templateDocuments(newID(), a.importedTemplate(template, i)); err != nil {
 			return reply{}, err
 		}
 	} else {
@@ -226,12 +226,12 @@ func (a *API) importedTemplate(request element.Element, i daemon.Image) element.
 	return withHardware(e, i.Defaults)
 }
 
-// templateDocuments are what the daemon keeps for a template.
-func (a *API) templateDocuments(e element.Element) ([]daemon.Document, error) {
+// templateDocuments are what the daemon keeps for a template. The id is for salts alone: that of the template, or a new one.
+func (a *API) templateDocuments(id string, e element.Element) ([]daemon.Document, error) {
 	if ovirt.KindOf(e) == ovirt.Sysprep {
 		e = ovirt.Mask(e) // nobody would erase it: each VM gets its own
 	}
-	e, err := hashed(e)
+	e, err := a.hashed(id, e)
 	if err != nil {
 		return nil, err
 	}
@@ -372,17 +372,4 @@ func (a *API) removeDisk(q *request) (reply, error) {
 		return reply{}, err
 	}
 	return removed(), nil
-}
-
-// hashed replaces passwords in clear text by their hashes.
-func hashed(e element.Element) (element.Element, error) {
-	var failure error
-	e = ovirt.HashPasswords(e, func(clear secret.Text) secret.Text {
-		hash, err := hashPassword(clear)
-		if err != nil {
-			failure = err
-		}
-		return hash
-	})
-	return e, failure
 }

@@ -154,7 +154,7 @@ func (a *API) updateTemplate(q *request) (reply, error) {
 			return err
 		}
 		doc.Name = "template"
-		t.Documents, err = a.templateDocuments(doc)
+		t.Documents, err = a.templateDocuments(t.ID, doc)
 		return err
 	})
 	if err != nil {

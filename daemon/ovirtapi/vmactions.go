@@ -155,7 +155,7 @@ func (a *API) runOnce(q *request, v vm, over, key element.Element) ([]daemon.Doc
 	}
 	action = action.Append(doc)
 	if ovirt.KindOf(action) != ovirt.Sysprep {
-		if action, err = hashed(action); err != nil {
+		if action, err = a.hashed(v.ID, action); err != nil {
 			return nil, err
 		}
 	}

@@ -107,7 +107,7 @@ func (a *API) addVM(q *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if m.Documents, m.FirstBootDocuments, err = vmDocuments(doc); err != nil {
+	if m.Documents, m.FirstBootDocuments, err = a.vmDocuments(m.ID, doc); err != nil {
 		return reply{}, err
 	}
 	if m, err = a.d.Add(q.ctx, m); err != nil {
@@ -331,7 +331,7 @@ func (a *API) redefine(m *daemon.Machine, change func(element.Element) (element.
 	}
 	doc = doc.With(element.Text("name", m.Name))
 	m.NextRun = m.NextRun || !ofRun(doc).Equal(ofRun(whole))
-	m.Documents, m.FirstBootDocuments, err = vmDocuments(doc)
+	m.Documents, m.FirstBootDocuments, err = a.vmDocuments(m.ID, doc)
 	return err
 }
 

@@ -3,6 +3,7 @@ package ovirt_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -175,7 +176,11 @@ func TestPasswords(t *testing.T) {
   </vm>
 </action>
 `
-	hash := func(clear secret.Text) secret.Text { return secret.New(fmt.Sprintf("$6$salt$%X", clear.Reveal())) }
+	var users []string
+	hash := func(user string, clear secret.Text) secret.Text {
+		users = append(users, user)
+		return secret.New(fmt.Sprintf("$6$salt$%X", clear.Reveal()))
+	}
 	for _, tt := range []struct{ in, hashed, masked [3]any }{
 		{[3]any{"canary1", "canary2", "canary3"}, [3]any{"$6$salt$63616E61727931", "$6$salt$63616E61727932", "$6$salt$63616E61727933"}, [3]any{"******", "******", "******"}},
 		{[3]any{"$6$a$b", "$y$j9T$a$b", "******"}, [3]any{"$6$a$b", "$y$j9T$a$b", "******"}, [3]any{"******", "******", "******"}},
@@ -194,5 +199,12 @@ func TestPasswords(t *testing.T) {
 		if got := xml(t, e); got != fmt.Sprintf(text, tt.in[:]...) {
 			t.Errorf("what was given is changed:\n%s", got)
 		}
+	}
+	users = nil
+	ovirt.HashPasswords(parse(t, `<vm><initialization><root_password>x</root_password><users><user><user_name> a </user_name><password>x</password></user>`+
+		`<user><password>x</password></user></users></initialization></vm>`), hash)
+	ovirt.HashPasswords(parse(t, `<vm><initialization><user_name>admin</user_name><root_password>x</root_password></initialization></vm>`), hash)
+	if want := []string{"root", "a", "", "admin"}; !slices.Equal(users, want) {
+		t.Errorf("the passwords are those of %q, want %q", users, want)
 	}
 }

@@ -7,9 +7,10 @@ import (
 	"github.com/vmseed/vmseed/secret"
 )
 
-// passwords applies change to every password of the document: root_password, password of a user in any form of
-// initialization, and of the domain's user of older requests. An element for which change returns false is left out.
-func passwords(e element.Element, change func(owner string, p element.Element) (element.Element, bool)) element.Element {
+// passwords applies change to every password of the document and the element that it is in: root_password, password of a
+// user in any form of initialization, and of the domain's user of older requests. An element for which change returns false
+// is left out.
+func passwords(e element.Element, change func(parent, p element.Element) (element.Element, bool)) element.Element {
 	if len(e.Children) == 0 {
 		return e
 	}
@@ -22,11 +23,7 @@ func passwords(e element.Element, change func(owner string, p element.Element) (
 			}
 			continue
 		}
-		owner := ""
-		if e.Name == "user" {
-			owner = strings.TrimSpace(e.Child("user_name").Text)
-		}
-		if c, keep := change(owner, c); keep {
+		if c, keep := change(e, c); keep {
 			out = append(out, c)
 		}
 	}
@@ -34,16 +31,23 @@ func passwords(e element.Element, change func(owner string, p element.Element) (
 	return e
 }
 
+func nameIn(e element.Element) string { return strings.TrimSpace(e.Child("user_name").Text) }
+
 func isPassword(parent, name string) bool {
 	return name == "root_password" || parent == "user" && name == "password"
 }
 
 // HashPasswords replaces each password in clear text by its hash: root_password and those of users in every form of
-// initialization. Values that are hashes of crypt(5) already, and masked ones, stay.
-func HashPasswords(e element.Element, hash func(clear secret.Text) secret.Text) element.Element {
-	return passwords(e, func(_ string, p element.Element) (element.Element, bool) {
+// initialization. hash gets the name of the user whose password it is, as a context for the salt; it is empty for a user
+// without one. Values that are hashes of crypt(5) already, and masked ones, stay.
+func HashPasswords(e element.Element, hash func(user string, clear secret.Text) secret.Text) element.Element {
+	return passwords(e, func(parent, p element.Element) (element.Element, bool) {
 		if p.Text != "" && p.Text != Masked && !hashed.MatchString(p.Text) {
-			p = element.Text(p.Name, hash(secret.New(p.Text)).Reveal())
+			user := nameIn(parent)
+			if user == "" && p.Name == "root_password" {
+				user = "root"
+			}
+			p = element.Text(p.Name, hash(user, secret.New(p.Text)).Reveal())
 		}
 		return p, true
 	})
@@ -51,7 +55,7 @@ func HashPasswords(e element.Element, hash func(clear secret.Text) secret.Text) 
 
 // Mask returns the element with every password masked, as documents are returned to clients.
 func Mask(e element.Element) element.Element {
-	return passwords(e, func(_ string, p element.Element) (element.Element, bool) {
+	return passwords(e, func(_, p element.Element) (element.Element, bool) {
 		if p.Text != "" {
 			p = element.Text(p.Name, Masked)
 		}
@@ -62,18 +66,25 @@ func Mask(e element.Element) element.Element {
 // unmask puts the stored passwords of base where over has masked ones. A masked password for which there is none is left
 // out.
 func unmask(base, over element.Element) element.Element {
+	// A root_password stays that of the VM when the user that has it is renamed.
+	key := func(parent, p element.Element) string {
+		if parent.Name != "user" {
+			return p.Name
+		}
+		return p.Name + " " + nameIn(parent)
+	}
 	stored := map[string]element.Element{}
-	passwords(base, func(owner string, p element.Element) (element.Element, bool) {
-		if key := p.Name + " " + owner; !stored[key].Exists() {
-			stored[key] = p
+	passwords(base, func(parent, p element.Element) (element.Element, bool) {
+		if k := key(parent, p); !stored[k].Exists() {
+			stored[k] = p
 		}
 		return p, true
 	})
-	return passwords(over, func(owner string, p element.Element) (element.Element, bool) {
+	return passwords(over, func(parent, p element.Element) (element.Element, bool) {
 		if p.Text != Masked {
 			return p, true
 		}
-		have := stored[p.Name+" "+owner]
+		have := stored[key(parent, p)]
 		return have, have.Exists()
 	})
 }
