@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,6 +74,49 @@ func logLevel(s Severity) slog.Level {
 		return slog.LevelError
 	}
 	return slog.LevelInfo
+}
+
+// define makes events of the warnings and notes about a VM's definition that it did not get the last time.
+func (s *state) define(l diag.List) []Event {
+	before := s.said.Definition
+	events := remarks(s.Machine, l)
+	s.said.Definition = texts(events)
+	return unsaid(events, before)
+}
+
+// begin makes events of the warnings and notes about a start that neither the definition nor the last start got.
+func (s *state) begin(l diag.List) []Event {
+	before := s.said
+	events := remarks(s.Machine, l)
+	s.said.Start = texts(events)
+	return unsaid(events, before.Definition, before.Start)
+}
+
+func texts(events []Event) []string {
+	var out []string
+	for _, e := range events {
+		out = append(out, e.saying())
+	}
+	return out
+}
+
+// saying is what makes an event about documents the same as another. Its place does not: each line that is put above moves it.
+func (e Event) saying() string { return e.Code + " " + string(e.Severity) + " " + e.Text }
+
+// unsaid are the events that none of the lists has. Of two that say the same of two places, each counts.
+func unsaid(events []Event, lists ...[]string) []Event {
+	times := map[string]int{}
+	for _, l := range lists {
+		here := map[string]int{}
+		for _, text := range l {
+			here[text]++
+			times[text] = max(times[text], here[text])
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(events), func(e Event) bool {
+		times[e.saying()]--
+		return times[e.saying()] >= 0
+	})
 }
 
 // remarks makes events of the warnings and notes about a VM's documents.

@@ -6,12 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/vmseed/vmseed/daemon"
 	"github.com/vmseed/vmseed/daemon/daemontest"
+	"github.com/vmseed/vmseed/secret"
 )
 
 func TestWatch(t *testing.T) {
@@ -133,5 +135,65 @@ func TestClosed(t *testing.T) {
 		if !errors.Is(err, daemon.ErrClosed) {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// What was said of a VM's documents is said again when it is new, and only then: over updates, starts and restarts of the daemon.
+func TestRemarksAreSaidOnce(t *testing.T) {
+	o := daemontest.Options(t.TempDir())
+	d := daemontest.Open(t, o)
+	doc := func(more string) []daemon.Document {
+		text := "<vm>\n<name>m</name><usb><enabled>true</enabled></usb>" + more + "</vm>"
+		return []daemon.Document{{Name: "vm.xml", Text: secret.New(text)}}
+	}
+	last := uint64(0)
+	// news are the places of the warnings and notes that were said since the last call.
+	news := func() (places []string) {
+		for _, e := range d.Events(last) {
+			if last = e.ID; e.Kind == daemon.MachineNote {
+				places = append(places, string(e.Severity)+" "+e.Place)
+			}
+		}
+		return places
+	}
+	const lost, lostBelow = "<stateless>true</stateless>", "<comment/>\n<stateless>true</stateless>"
+	m := add(t, d, daemon.Machine{Documents: doc("")})
+	if got := news(); !slices.Equal(got, []string{"normal vm.xml:1:1", "normal vm.xml:2:15"}) {
+		t.Fatalf("a new VM: %q", got)
+	}
+	for _, step := range []struct {
+		name, more string
+		once       bool // as the documents of a run, not as the VM's
+		want       []string
+	}{
+		{"the same", "", false, nil},
+		{"a warning more", lost, false, []string{"warning vm.xml:2:49"}},
+		{"the same in another line", lostBelow, false, nil},
+		{"without it", "", false, nil},
+		{"with it again", lost, false, []string{"warning vm.xml:2:49"}},
+		{"without it once more", "", false, nil},
+		{"a warning of a run-once", lost, true, []string{"warning vm.xml:2:49"}},
+		{"the same run-once", lost, true, nil},
+		{"a run-once with two", lost + "<nonsense>1</nonsense>", true, []string{"warning vm.xml:2:76"}},
+		{"a run-once without", "", true, nil},
+		{"a run-once with it again", lost, true, []string{"warning vm.xml:2:49"}},
+	} {
+		if step.once {
+			start(t, d, m.ID, daemon.StartOptions{Documents: doc(step.more)})
+			stop(t, d, m.ID)
+		} else {
+			if _, err := d.Update(t.Context(), m.ID, func(m *daemon.Machine) error {
+				m.Documents = doc(step.more)
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			start(t, d, m.ID, daemon.StartOptions{})
+			stop(t, d, m.ID)
+		}
+		if got := news(); !slices.Equal(got, step.want) {
+			t.Errorf("%s: %q, want %q", step.name, got, step.want)
+		}
+		d = reopen(t, d, o, func() {})
 	}
 }

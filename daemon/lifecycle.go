@@ -169,7 +169,7 @@ func (d *Daemon) launch(ctx context.Context, v *vm, o StartOptions) error {
 		s.Status, s.run.Before = PoweringUp, nil
 		return nil
 	}, func(s *state) []Event {
-		return append([]Event{s.status("The guest of VM " + s.Name + " boots")}, remarks(s.Machine, l)...)
+		return append([]Event{s.status("The guest of VM " + s.Name + " boots")}, s.begin(l)...)
 	})
 	d.watch(v, client)
 	return err

@@ -235,8 +235,8 @@ func told(e ...Event) func(*state) []Event {
 
 // Add takes in a VM. The id is the one given, else the UUID that the documents state, else a random one; the name is the one
 // given, else that of the documents. The documents are loaded and checked: what is wrong with them is a diag.List, whose
-// warnings become events. Where the template has a disk, the VM is image_locked until its own, an overlay on that, is made;
-// it is down then. A name or id that is taken is a *ConflictError, an unknown template a *NotFoundError.
+// warnings and notes become events. Where the template has a disk, the VM is image_locked until its own, an overlay on that, is
+// made; it is down then. A name or id that is taken is a *ConflictError, an unknown template a *NotFoundError.
 func (d *Daemon) Add(ctx context.Context, m Machine) (Machine, error) {
 	leave, err := d.enter()
 	if err != nil {
@@ -284,7 +284,7 @@ func (d *Daemon) Add(ctx context.Context, m Machine) (Machine, error) {
 		v.busy <- struct{}{}
 	}
 	events[0].Status = s.Status
-	events = append(events, remarks(s.Machine, l)...)
+	events = append(events, s.define(l)...)
 	if err := d.commit(ctx, events, func() {
 		d.insert(v)
 		for _, r := range records {
@@ -336,7 +336,8 @@ func (d *Daemon) reserve(key string, s *state) (release func(), err error) {
 }
 
 // Update changes a VM's name and documents. change gets a copy of the VM; when it fails, so does Update, with nothing changed;
-// it must not change anything through the daemon itself. A VM that runs is changed too, for its next start.
+// it must not change anything through the daemon itself. A VM that runs is changed too, for its next start. Warnings and notes that
+// the documents did not get before become events.
 func (d *Daemon) Update(ctx context.Context, id string, change func(*Machine) error) (Machine, error) {
 	leave, err := d.enter()
 	if err != nil {
@@ -373,7 +374,7 @@ func (d *Daemon) Update(ctx context.Context, id string, change func(*Machine) er
 		if next.Name != old.Name {
 			text = "VM " + old.Name + " is called " + next.Name + " now"
 		}
-		return d.commit(ctx, append([]Event{next.event(MachineChanged, text)}, remarks(next.Machine, l)...), func() {
+		return d.commit(ctx, append([]Event{next.event(MachineChanged, text)}, next.define(l)...), func() {
 			delete(d.names, nameKey(old.Namespace, old.Name))
 			d.names[nameKey(next.Namespace, next.Name)] = next.ID
 			v.state = next

@@ -56,6 +56,7 @@ type machineRecord struct {
 	Generation         int              `json:"generation,omitempty"`
 	Jobs               []string         `json:"jobs,omitempty"`
 	Run                run              `json:"run,omitzero"`
+	Said               said             `json:"said,omitzero"`
 }
 
 // run is what the daemon must know of a VM's current or last run, beyond what it shows.
@@ -89,6 +90,13 @@ type run struct {
 	KeepDisks bool `json:"keepDisks,omitempty"`
 }
 
+// said are the remarks that a VM's documents got the last time, by the texts of their events: those of the definition when it
+// was taken in, and those of the last start. What was said is not said again.
+type said struct {
+	Definition []string `json:"definition,omitempty"`
+	Start      []string `json:"start,omitempty"`
+}
+
 // setup is the generation of a VM's first boot, and the Content that it stands for.
 type setup struct {
 	Generation int    `json:"generation"`
@@ -98,7 +106,8 @@ type setup struct {
 // state is a VM as it is at one moment. A state that was published is never written to.
 type state struct {
 	Machine
-	run run
+	run  run
+	said said
 }
 
 // change makes the change of the store that writes the state.
@@ -107,7 +116,7 @@ func (s *state) change() (store.Change, error) {
 	text, err := json.Marshal(machineRecord{ID: m.ID, Namespace: m.Namespace, Name: m.Name, Documents: toRecords(m.Documents),
 		FirstBootDocuments: toRecords(m.FirstBootDocuments), Template: m.Template, Disks: m.Disks, Created: m.Created, Status: m.Status,
 		Reason: m.Reason, Initialized: m.Initialized, FirstBoot: m.FirstBoot, Started: m.Started, Ended: m.Ended, RunOnce: m.RunOnce,
-		RunDocuments: toRecords(m.RunDocuments), NextRun: m.NextRun, Generation: m.Generation, Jobs: m.Jobs, Run: s.run})
+		RunDocuments: toRecords(m.RunDocuments), NextRun: m.NextRun, Generation: m.Generation, Jobs: m.Jobs, Run: s.run, Said: s.said})
 	return store.Change{Kind: store.VM, ID: m.ID, Value: text}, err
 }
 
@@ -116,7 +125,7 @@ func readState(text []byte) (*state, error) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, fmt.Errorf("a machine of the store: %w", err)
 	}
-	return &state{run: r.Run, Machine: Machine{ID: r.ID, Namespace: r.Namespace, Name: r.Name, Documents: fromRecords(r.Documents),
+	return &state{run: r.Run, said: r.Said, Machine: Machine{ID: r.ID, Namespace: r.Namespace, Name: r.Name, Documents: fromRecords(r.Documents),
 		FirstBootDocuments: fromRecords(r.FirstBootDocuments), Template: r.Template, Disks: r.Disks, Created: r.Created, Status: r.Status,
 		Reason: r.Reason, Initialized: r.Initialized, FirstBoot: r.FirstBoot, Started: r.Started, Ended: r.Ended, RunOnce: r.RunOnce,
 		RunDocuments: fromRecords(r.RunDocuments), NextRun: r.NextRun, Generation: r.Generation, Jobs: r.Jobs}}, nil
