@@ -22,6 +22,8 @@ const (
 	tuning
 	// lost members have an effect that there is no way to have here.
 	lost
+	// served members are acted upon by who serves the API; a guest has nothing of them.
+	served
 )
 
 // members is the class of every member of an element.
@@ -45,11 +47,12 @@ func vmMembersOf() members {
 			next_run_configuration_exists origin original_template permissions quota reported_devices run_once sessions small_icon
 			snapshots start_time statistics status status_detail stop_reason stop_time storage_domain tags template use_latest_template_version
 			vm_pool vm version`).
-		with(tuning, `auto_pinning_policy console cpu_pinning_policy custom_compatibility_version custom_properties delete_protected display
+		with(tuning, `auto_pinning_policy console cpu_pinning_policy custom_compatibility_version custom_properties display
 			dynamic_cpu graphics_consoles high_availability io lease memory_policy migration migration_downtime multi_queues_enabled
 			numa_nodes numa_tune_mode placement_policy soundcard_enabled sso storage_error_resume_behaviour time_zone timezone tunnel_migration type
 			usb virtio_scsi virtio_scsi_multi_queues virtio_scsi_multi_queues_enabled`).
-		with(lost, `disks floppies host_devices mediated_devices start_paused stateless watchdogs`)
+		with(lost, `disks floppies host_devices mediated_devices start_paused stateless watchdogs`).
+		with(served, `delete_protected`)
 }
 
 // actionMembersOf returns the members of the action that starts a vm.
@@ -68,7 +71,7 @@ func (r *reader) sort(v tree.Value, table members) {
 		switch {
 		case c == used:
 			continue
-		case slices.Contains(hypermedia, e.Key), e.Value.Kind() == tree.Null, blank(e.Value):
+		case slices.Contains(hypermedia, e.Key), e.Value.Kind() == tree.Null, blank(e.Value), c == served:
 		case !known:
 			remedy := ""
 			if meant, ok := tree.Closest(e.Key, names); ok {
