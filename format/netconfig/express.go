@@ -170,8 +170,8 @@ func addressRows() []expression {
 }
 
 func routeRows() []expression {
-	offLink := func(_ *Config, l *Link) bool { return l.has(l.Gateway4) && !l.covers(l.Gateway4) }
-	offLink6 := func(_ *Config, l *Link) bool { return l.has(l.Gateway6) && !l.covers(l.Gateway6) }
+	offLink := func(_ *Config, l *Link) bool { return l.has(l.Gateway4) && !l.covers(l.Gateway4) && !l.RoutersChecked }
+	offLink6 := func(_ *Config, l *Link) bool { return l.has(l.Gateway6) && !l.covers(l.Gateway6) && !l.RoutersChecked }
 	const off = "no address covers the router: of the releases known, only 25.1 with netplan marks it as on the link"
 	const off2 = "no address covers the router: it is written as a route on the link, which only guests that render with netplan honour"
 	family := says{Partly, "guests with NetworkManager and cloud-init 25.1 lose resolvers of a family that the link has no address of", nil, diag.Note}

@@ -124,6 +124,9 @@ type Link struct {
 	VLAN   *VLANSpec
 	// Place is where the link stands in the file it was read from. It is used in diagnostics only.
 	Place diag.Range
+	// RoutersChecked says that whoever read the link has warned about routers that no address covers, so that no diagnostic
+	// says it again.
+	RoutersChecked bool
 }
 
 // Route is a route of a link.

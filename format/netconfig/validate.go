@@ -211,7 +211,7 @@ func (v *validator) gateway(l *Link, field string, gw netip.Addr, v4 bool) {
 		v.fail(CodeGateway, l, field, "give the address of the router", "the router %s is an address of the link itself", gw)
 	case !l.has(gw) && (v4 && !l.DHCP4 || !v4 && !l.uses6()):
 		v.fail(CodeGateway, l, field, "give the link an address", "there is an %s router but no %s address", family, family)
-	case l.has(gw) && !l.covers(gw):
+	case l.has(gw) && !l.covers(gw) && !l.RoutersChecked:
 		v.warn(CodeGateway, l, field, "check the prefix lengths; few guests can use such a router",
 			"no address of the link covers the router %s", gw)
 	}

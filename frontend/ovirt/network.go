@@ -432,7 +432,7 @@ func (r *reader) gateway(f *family, v tree.Value, six bool) {
 	case addr == f.prefix.Addr():
 		r.fail(v, CodeAddress, "", "the gateway is the machine itself")
 		return
-	case !f.prefix.Masked().Contains(addr) && !addr.IsLinkLocalUnicast():
+	case !f.prefix.Masked().Contains(addr) && (addr.Is4() || !addr.IsLinkLocalUnicast()):
 		r.warn(v, CodeAddress, "correct the gateway or the netmask", "the gateway is outside of the network of the address, so most guests cannot reach it")
 	}
 	f.gateway = addr

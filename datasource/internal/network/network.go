@@ -80,6 +80,7 @@ func Whole(m machine.Machine) (c netconfig.Config, ok bool, l diag.List) {
 		}
 		link := convert(nic)
 		link.Place = m.Places.Find(path(i))
+		link.RoutersChecked = m.Document.Form == "ovirt" // whose front end knows the place of the router itself
 		c.Links = append(c.Links, link)
 		up, ok = up || stated(nic) && !link.Manual, ok || stated(nic) || link.Manual
 	}
