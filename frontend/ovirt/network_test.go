@@ -37,7 +37,7 @@ func TestProtocols(t *testing.T) {
 		"not used":           {"<boot_protocol>dhcp</boot_protocol><ip><address>192.0.2.1</address></ip>", []string{"network.nics[0].dhcp4 = true", "-network.nics[0].addresses", "f:1:126: warning[VS2516]"}},
 		"what an engine returns": {"<boot_protocol>dhcp</boot_protocol><ip><address></address><gateway/><netmask> </netmask><version>v4</version></ip><ipv6_boot_protocol>none</ipv6_boot_protocol><ipv6>\n</ipv6>",
 			[]string{"network.nics[0].dhcp4 = true"}},
-		"gateway elsewhere": {static4 + "<ip><address>192.0.2.1</address><netmask>24</netmask><gateway>198.51.100.1</gateway></ip>", []string{"network.nics[0].gateway4 = 198.51.100.1", "f:1:190: warning[VS2517]"}},
+		"gateway elsewhere":                     {static4 + "<ip><address>192.0.2.1</address><netmask>24</netmask><gateway>198.51.100.1</gateway></ip>", []string{"network.nics[0].gateway4 = 198.51.100.1", "f:1:190: warning[VS2517]"}},
 		"gateway of IPv4 elsewhere, link-local": {static4 + "<ip><address>192.0.2.1</address><netmask>24</netmask><gateway>169.254.1.1</gateway></ip>", []string{"network.nics[0].gateway4 = 169.254.1.1", "f:1:190: warning[VS2517]"}},
 	} {
 		check(t, name, nic(tt.inner), tt.want...)
