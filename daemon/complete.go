@@ -50,6 +50,16 @@ func (d *Daemon) one(ctx context.Context, documents []Document) (machine.Machine
 	return machines[0], l
 }
 
+// ofNextStart is what there is to say about the documents that the next start takes: those for the first boot, where there are
+// any, have what the others lack. l is about the others.
+func (d *Daemon) ofNextStart(ctx context.Context, m Machine, l diag.List) diag.List {
+	if len(m.FirstBootDocuments) == 0 {
+		return l
+	}
+	_, first := d.readOne(ctx, m.FirstBootDocuments)
+	return first
+}
+
 // owned says whose machine it is that documents define.
 type owned struct {
 	id, namespace, name string

@@ -265,6 +265,7 @@ func (d *Daemon) Add(ctx context.Context, m Machine) (Machine, error) {
 	if _, problems := d.place(loaded, s.owned()); problems.HasErrors() {
 		return Machine{}, append(l, problems...)
 	}
+	l = d.ofNextStart(ctx, s.Machine, l)
 	release, err := d.reserve(nameKey(s.Namespace, s.Name), s)
 	if err != nil {
 		return Machine{}, err
@@ -367,6 +368,7 @@ func (d *Daemon) Update(ctx context.Context, id string, change func(*Machine) er
 		}
 		next.Name, next.Documents, next.FirstBootDocuments = m.Name, m.Documents, m.FirstBootDocuments
 		next.NextRun = m.NextRun && next.Status.Running()
+		l = d.ofNextStart(ctx, next.Machine, l)
 		return nil
 	}, func(next, old *state) error {
 		shown = next.Machine
