@@ -75,7 +75,7 @@ func (a *API) summary() element.Element {
 			running++
 		}
 	}
-	domains := len(a.d.StorageDomains())
+	domains := len(a.domains())
 	return element.New("summary", count("hosts", 1, 1), count("storage_domains", domains, domains), count("users", 1, 1), count("vms", running, len(machines)))
 }
 
