@@ -12,6 +12,7 @@ import (
 	"github.com/vmseed/vmseed/daemon/client"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/frontend"
+	"github.com/vmseed/vmseed/frontend/ovirt"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
 )
@@ -38,6 +39,8 @@ type prepared struct {
 	machines [][]daemon.Document
 	// rewritten are machines as they were read, by the names of documents that are not the ones which the client sent.
 	rewritten map[string]machine.Machine
+	// said is what there was to say about documents to which something was added, which moved what is in them.
+	said diag.List
 }
 
 // inputs are documents as the engine takes them.
@@ -118,6 +121,10 @@ func (a *api) prepare(ctx context.Context, documents []client.Document, s client
 		out.machines = [][]daemon.Document{own}
 		return out, nil, nil
 	}
+	if own, ok := sized(documents, s); ok && p == forKeeps && len(machines) == 1 {
+		out.machines, out.said = [][]daemon.Document{own}, l
+		return out, nil, nil
+	}
 	var set [][]daemon.Document
 	for _, m := range machines {
 		change(&m, s, p)
@@ -134,6 +141,29 @@ func (a *api) prepare(ctx context.Context, documents []client.Document, s client
 	}
 	out.machines = set
 	return out, l, nil
+}
+
+// sized puts the memory and the processors that a request asks for into its only document, when that is a VM of oVirt's and the
+// request says nothing else about it. So the VM stays one that oVirt's API shows and changes.
+func sized(documents []client.Document, s client.Settings) ([]daemon.Document, bool) {
+	others := s
+	others.Memory, others.CPUs, others.Pick = 0, 0, ""
+	if len(documents) != 1 || rewrites(documents, others, forKeeps) {
+		return nil, false
+	}
+	in, _ := inputs(documents)
+	vm := ovirt.VMOf(in[0].File, in[0].Data)
+	if !vm.Exists() {
+		return nil, false
+	}
+	text := in[0].Data
+	if s.Memory > 0 || s.CPUs > 0 {
+		var err error
+		if text, err = ovirt.WithSize(vm, s.Memory, s.CPUs).XML(); err != nil {
+			return nil, false
+		}
+	}
+	return []daemon.Document{{Name: in[0].File, Text: secret.FromBytes(text)}}, true
 }
 
 // rewrites reports whether a request says what its documents cannot hold as they are.
@@ -205,6 +235,12 @@ func (p prepared) place(l diag.List) diag.List {
 		if m, ok := p.rewritten[d.Range.File]; ok {
 			out[i].Range = m.Places.Find(strings.TrimPrefix(strings.TrimPrefix(d.Field, "spec."), "metadata."))
 			out[i].Related = nil
+		}
+		for _, x := range p.said {
+			if x.Code == d.Code && x.Field == d.Field && x.Summary == d.Summary {
+				out[i].Range, out[i].Related = x.Range, x.Related
+				break
+			}
 		}
 	}
 	return out

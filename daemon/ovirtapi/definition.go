@@ -159,21 +159,22 @@ type definition struct {
 	root element.Element
 }
 
-// of gives the element of an object's document. It is absent when the document is none of this API's.
+// of gives the element of an object's document. It is absent when the document is none of oVirt's.
 func (c *definitions) of(id string, documents []daemon.Document, root string) element.Element {
 	if len(documents) != 1 {
 		return element.Element{}
 	}
 	text := documents[0].Text.Reveal()
 	return c.made(id, text, func() element.Element {
-		if !element.IsXML([]byte(text)) {
-			return element.Element{}
+		if element.IsXML([]byte(text)) {
+			if e, list := element.ParseXML(documents[0].Name, []byte(text), bounded.Limits{}); !list.HasErrors() && e.Name == root {
+				return e
+			}
 		}
-		e, list := element.ParseXML(documents[0].Name, []byte(text), bounded.Limits{})
-		if list.HasErrors() || e.Name != root {
-			return element.Element{}
+		if root == "vm" {
+			return ovirt.VMOf(documents[0].Name, []byte(text))
 		}
-		return e
+		return element.Element{}
 	})
 }
 
@@ -214,7 +215,7 @@ func (c *definitions) sweep(machines []daemon.Machine, templates int) {
 // vm is a VM with its definition in oVirt's words.
 type vm struct {
 	daemon.Machine
-	// doc is the VM's element. A VM that came in another way has one that says what this API can say about it.
+	// doc is the VM's element. A VM whose documents are of another form has one that says what this API can say about it.
 	doc element.Element
 	// foreign means that doc is not what the daemon keeps.
 	foreign bool
@@ -229,7 +230,8 @@ func (a *API) vm(id string) (vm, error) {
 }
 
 func (a *API) asVM(m daemon.Machine) vm {
-	if doc := a.parsed.of(m.ID, m.Documents, "vm"); doc.Exists() {
+	doc := a.parsed.of(m.ID, m.Documents, "vm")
+	if isWhole(doc) {
 		return vm{Machine: m, doc: doc}
 	}
 	var text strings.Builder
@@ -237,29 +239,51 @@ func (a *API) asVM(m daemon.Machine) vm {
 		text.WriteString(d.Text.Reveal())
 		text.WriteByte(0)
 	}
-	doc := a.parsed.made(m.ID+"/foreign", text.String(), func() element.Element { return a.described(m.ID) })
-	return vm{Machine: m, doc: doc, foreign: true}
+	foreign := !doc.Exists()
+	if foreign {
+		doc = element.New("vm")
+	}
+	doc = a.parsed.made(m.ID+"/described", text.String(), func() element.Element { return a.described(m.ID, doc) })
+	return vm{Machine: m, doc: doc, foreign: foreign}
 }
 
-// described is what can be said in oVirt's words about a VM whose documents are of another form.
-func (a *API) described(id string) element.Element {
-	doc := element.New("vm")
+// isWhole reports whether a definition says what this API states in the definition of every VM that it makes. Those that came as
+// files of oVirt's do not.
+func isWhole(doc element.Element) bool {
+	return doc.Child("memory").Exists() && doc.Get("cpu/topology").Exists() && doc.Get("os/type").Exists() && doc.Child("nics").Exists() &&
+		!slices.ContainsFunc(doc.Child("nics").Children, func(nic element.Element) bool {
+			return nic.Attr("id") == "" || strings.TrimSpace(nic.Get("mac/address").Text) == ""
+		})
+}
+
+// described adds to a definition what can be said in oVirt's words about the machine that a VM's documents make.
+func (a *API) described(id string, doc element.Element) element.Element {
 	m, _, err := a.d.Placed(context.Background(), id)
 	if err != nil {
 		return withHardware(doc, daemon.Defaults{})
 	}
 	h := m.Hardware
-	defaults := daemon.Defaults{OS: m.Guest.OS, Memory: h.Memory, CPUs: h.CPUs, Firmware: h.Firmware}
 	if h.Sockets+h.Cores+h.Threads > 0 {
-		doc = doc.Append(element.New("cpu", element.New("topology", element.Int("cores", int64(max(h.Cores, 1))),
-			element.Int("sockets", int64(max(h.Sockets, 1))), element.Int("threads", int64(max(h.Threads, 1))))))
+		doc = within(doc, "cpu", element.New("topology", element.Int("cores", int64(max(h.Cores, 1))),
+			element.Int("sockets", int64(max(h.Sockets, 1))), element.Int("threads", int64(max(h.Threads, 1)))))
 	}
+	// The first NICs of a machine are those of its definition, in their order.
 	nics := element.List("nics")
-	for _, n := range m.Network.NICs {
-		nics = nics.Append(element.New("nic", element.Text("name", n.Name), element.New("mac", element.Text("address", n.MAC))).
-			WithAttr("id", own("nic", id+"/"+n.Name)))
+	stated := doc.Get("nics").All("nic")
+	for i, n := range m.Network.NICs {
+		nic := element.New("nic")
+		if i < len(stated) {
+			nic = stated[i]
+		} else if len(stated) > 0 {
+			break
+		}
+		nic = set(nic, element.Text("name", n.Name), element.New("mac", element.Text("address", n.MAC)))
+		if nic.Attr("id") == "" {
+			nic = nic.WithAttr("id", own("nic", id+"/"+n.Name))
+		}
+		nics = nics.Append(nic)
 	}
-	return withHardware(doc.Append(nics), defaults)
+	return withHardware(doc.With(nics), daemon.Defaults{OS: m.Guest.OS, Memory: h.Memory, CPUs: h.CPUs, Firmware: h.Firmware})
 }
 
 func (a *API) vms(*request) ([]vm, error) {

@@ -4,12 +4,15 @@ package ovirtapi
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/vmseed/vmseed/daemon"
 	"github.com/vmseed/vmseed/daemon/daemontest"
 	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/secret"
 	"github.com/vmseed/vmseed/seed"
 )
 
@@ -143,6 +146,13 @@ func TestSysprep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	passwordsMissed := func() bool {
+		events := api.d.Events(0)
+		return slices.ContainsFunc(events, func(e daemon.Event) bool { return strings.Contains(e.Text, "masked") })
+	}
+	if passwordsMissed() {
+		t.Error("an event says that the password is not known")
+	}
 	if len(m.FirstBootDocuments) != 1 || !strings.Contains(m.FirstBootDocuments[0].Text.Reveal(), "in clear") {
 		t.Error("setup does not get the password in clear")
 	}
@@ -157,6 +167,9 @@ func TestSysprep(t *testing.T) {
 	m, _ = api.d.Get(m.ID)
 	if text := m.FirstBootDocuments[0].Text.Reveal(); !strings.Contains(text, "in clear") || !strings.Contains(text, "vmseed") {
 		t.Error("a change of the definition lost what setup gets")
+	}
+	if passwordsMissed() {
+		t.Error("an event of the change says that the password is not known")
 	}
 	if answer = serve(t, api, "POST /ovirt-engine/api/vms/"+m.ID+"/start HTTP/1.1\n\n"); answer.Code != 200 {
 		t.Fatal(answer.Body)
@@ -236,3 +249,63 @@ func TestRepeatedStart(t *testing.T) {
 		t.Error("the same password of two VMs has one hash")
 	}
 }
+
+// TestOtherWay: a document of oVirt's that came in another way is a VM as if it had come through this API.
+func TestOtherWay(t *testing.T) {
+	const initialization = "<initialization><host_name>web.example.com</host_name><user_name>deploy</user_name><root_password>in clear</root_password>" +
+		"<nic_configurations><nic_configuration><name>eth0</name><boot_protocol>static</boot_protocol><on_boot>true</on_boot>" +
+		"<ip><address>192.0.2.10</address><netmask>255.255.255.0</netmask></ip></nic_configuration></nic_configurations></initialization>"
+	for name, document := range map[string]string{
+		"vm":             "<vm><name>web</name>" + initialization + "</vm>",
+		"vm with a NIC":  "<vm><name>web</name><nics><nic><name>front</name></nic></nics>" + initialization + "</vm>",
+		"action":         "<action><use_cloud_init>true</use_cloud_init><vm><name>web</name>" + initialization + "</vm></action>",
+		"initialization": initialization,
+		"JSON":           `{"name": "web", "initialization": {"host_name": "web.example.com", "user_name": "deploy", "root_password": "in clear"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := testAPI(t)
+			m, err := api.d.Add(t.Context(), daemon.Machine{Documents: []daemon.Document{{Name: "web.xml", Text: secret.New(document)}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			read := func() string {
+				m, _ := api.d.Get(m.ID)
+				renderings, list := api.d.Render(t.Context(), m.Documents, daemon.RenderOptions{Machine: m.ID})
+				if len(renderings) != 1 {
+					t.Fatal(list)
+				}
+				var b strings.Builder
+				for _, v := range renderings[0].Seed.Volumes {
+					for _, f := range v.Files {
+						fmt.Fprintf(&b, "%s\n%s\n", f.Path, f.Content.Reveal())
+					}
+				}
+				return crypted.ReplaceAllString(strings.ReplaceAll(b.String(), "in clear", "HASH"), "HASH")
+			}
+			before := read()
+			path := " /ovirt-engine/api/vms/" + m.ID
+			for _, c := range []struct {
+				request string
+				text    string
+			}{
+				{"GET" + path + " HTTP/1.1", "<root_password>******</root_password>"},
+				{"GET" + path + " HTTP/1.1", "<host_name>web.example.com</host_name>"},
+				{"GET" + path + " HTTP/1.1", "<memory>1073741824</memory>"},
+				{"GET" + path + "/nics HTTP/1.1", "<address>"},
+				{"PUT" + path + " HTTP/1.1\nContent-Type: application/xml\n\n<vm><description>moved</description></vm>", "<description>moved</description>"},
+				{"GET" + path + " HTTP/1.1", "<user_name>deploy</user_name>"},
+				{"POST" + path + "/start HTTP/1.1\nContent-Type: application/xml\n\n<action><use_cloud_init>true</use_cloud_init><vm><memory>2147483648</memory></vm></action>", "complete"},
+			} {
+				answer := serve(t, api, c.request+"\n\n")
+				if answer.Code != 200 || !strings.Contains(answer.Body.String(), c.text) || strings.Contains(answer.Body.String(), "in clear") {
+					t.Errorf("%.70q: %d, want %q in\n%s", c.request, answer.Code, c.text, answer.Body)
+				}
+			}
+			if after := read(); after != before {
+				t.Errorf("a change of the description changed what the guest reads from\n%s\nto\n%s", before, after)
+			}
+		})
+	}
+}
+
+var crypted = regexp.MustCompile(`\$6\$[./A-Za-z0-9]+\$[./A-Za-z0-9]+`)
