@@ -177,7 +177,7 @@ func (a *app) runDaemon(ctx context.Context, f *serveFlags) (err error) {
 		return hostTrouble(err)
 	}
 	// The password is made when nothing can keep it from being shown any more.
-	if err = users.Bootstrap(func(password secret.Text) error { return a.greet(s, password) }); err == nil {
+	if err = users.Bootstrap(func(password secret.Text) error { return a.greet(s, f.userCommand(dir), password) }); err == nil {
 		err = a.ready(s, dir)
 	}
 	if err != nil {
@@ -192,8 +192,17 @@ func (a *app) runDaemon(ctx context.Context, f *serveFlags) (err error) {
 // usersFile is the file of users in the daemon's state directory.
 const usersFile = "users"
 
-// greet says at the first start of the daemon how to log in.
-func (a *app) greet(s *server.Server, password secret.Text) error {
+// userCommand is the command line that gives the first user another password.
+func (f *serveFlags) userCommand(dir string) string {
+	line := "vmseed serve user passwd " + auth.Admin
+	if f.stateDir != "" {
+		line += " --state-dir " + shellWord(dir)
+	}
+	return line
+}
+
+// greet says at the first start of the daemon how to log in, and with which command the password is changed.
+func (a *app) greet(s *server.Server, change string, password secret.Text) error {
 	var b strings.Builder
 	if file := s.CAFile(); file != "" {
 		fmt.Fprintf(&b, "certificate authority: %s\n", file)
@@ -203,12 +212,12 @@ func (a *app) greet(s *server.Server, password secret.Text) error {
 	}
 	fmt.Fprintf(&b, `first user: %s
 password: %s
-It is not shown again; vmseed serve user passwd %s changes it.
+It is not shown again; %s changes it.
 
 In a shell that uses this daemon:
 
     export VMSEED_HOST=%s
-`, auth.Admin, password.Reveal(), auth.Admin, s.URL())
+`, auth.Admin, password.Reveal(), change, s.URL())
 	if file := s.CAFile(); file != "" {
 		fmt.Fprintf(&b, "    export VMSEED_CA=%s\n", shellWord(file))
 	}

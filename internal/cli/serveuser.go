@@ -69,7 +69,8 @@ asked for on a terminal, or read as one line from standard input.`,
 			return set(u, name, password)
 		}
 	}
-	remove := one("rm NAME", "Let a user in no more; the user's tokens end", (*auth.Users).Remove)
+	add := withPassword((*auth.Users).Add)
+	remove := one("rm NAME", "Let a user in no more; the user's tokens end", inhabited(a.removeUser))
 	remove.Aliases = []string{"remove", "delete"}
 	list := &cobra.Command{Use: "ls", Aliases: []string{"list"}, Short: "List the users", Args: noArguments, RunE: func(*cobra.Command, []string) error {
 		u, err := users()
@@ -80,15 +81,62 @@ asked for on a terminal, or read as one line from standard input.`,
 		if err != nil {
 			return hostTrouble(err)
 		}
+		if len(names) == 0 {
+			fmt.Fprintf(a.Err, "vmseed: %s has no users; %s\n", filepath.Dir(u.Path()), firstUser)
+		}
 		for _, name := range names {
 			fmt.Fprintln(a.Out, name)
 		}
 		return nil
 	}}
 	serveDirFlag(list, &stateDir)
-	cmd.AddCommand(one("add NAME", "Let a user in; a name without @ is of the profile "+auth.DefaultProfile, withPassword((*auth.Users).Add)),
-		one("passwd NAME", "Give a user another password; tokens got with the old one end", withPassword((*auth.Users).SetPassword)), remove, list)
+	cmd.AddCommand(one("add NAME", "Let a user in; a name without @ is of the profile "+auth.DefaultProfile, func(u *auth.Users, name string) error {
+		if err := add(u, name); err != nil {
+			return err
+		}
+		if dir := filepath.Dir(u.Path()); !kept(dir) {
+			fmt.Fprintf(a.Err, "vmseed: no daemon has its state in %s yet; %s is in %s\n", dir, auth.Canonical(name), u.Path())
+		}
+		return nil
+	}),
+		one("passwd NAME", "Give a user another password; tokens got with the old one end", inhabited(withPassword((*auth.Users).SetPassword))), remove, list)
 	return cmd
+}
+
+// firstUser is what becomes of a daemon without users.
+const firstUser = "the next start of the daemon makes " + auth.Admin + " with a new password"
+
+// nobody tells whether a file has no users.
+func nobody(u *auth.Users) bool {
+	names, err := u.Names()
+	return err == nil && len(names) == 0
+}
+
+// inhabited makes f fail, before it asks or writes anything, where there are no users at all: the directory is the wrong one.
+func inhabited(f func(*auth.Users, string) error) func(*auth.Users, string) error {
+	return func(u *auth.Users, name string) error {
+		if nobody(u) {
+			return fmt.Errorf("%s: %w: %s has no users", auth.Canonical(name), auth.ErrNoUser, filepath.Dir(u.Path()))
+		}
+		return f(u, name)
+	}
+}
+
+// removeUser says what it means when nobody is left.
+func (a *app) removeUser(u *auth.Users, name string) error {
+	if err := u.Remove(name); err != nil {
+		return err
+	}
+	if nobody(u) {
+		fmt.Fprintf(a.Err, "vmseed: %s has no users any more, so nobody can log in; %s\n", filepath.Dir(u.Path()), firstUser)
+	}
+	return nil
+}
+
+// kept tells whether a daemon has its state in a directory.
+func kept(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "store.db"))
+	return err == nil
 }
 
 // newPassword asks for a password twice on a terminal, and reads one line of any other input.
