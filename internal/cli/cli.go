@@ -150,9 +150,10 @@ func statusOf(err error) int {
 	return exitUsage
 }
 
-const long = `vmseed turns the VM definitions you already have (KubeVirt VMs, Virtlet pods, plain
-cloud-init files, Ignition configs, Butane, its own YAML) into what a guest reads
-at its first boot, and boots the VM with it.
+const long = `vmseed turns the VM definitions you already have (KubeVirt VMs, Virtlet pods, oVirt's
+XML and JSON, OVF and OVA, ovirt:// addresses of an engine's VMs, plain cloud-init
+files, Ignition configs, Butane, its own YAML) into what a guest reads at its first
+boot, and boots the VM with it.
 
 Exit status: 0 done; 1 the input is wrong; 2 the command line is wrong; 3 something
 on this machine is missing or full; 4 the guest failed its first boot.`

@@ -90,11 +90,12 @@ func (a *app) findHere(name string) (*supervisor.Client, error) {
 	return nil, usagef("several VMs are called %q; name one as NAMESPACE/NAME: %s", name, strings.Join(have, ", "))
 }
 
-// findOnlyHere is findHere for commands that daemons cannot serve.
+// findOnlyHere is findHere for the commands of OpenSSH, which daemons cannot serve.
 func (a *app) findOnlyHere(name string) (*supervisor.Client, error) {
 	c, err := a.findHere(name)
 	if err != nil && os.Getenv(envHost) != "" && statusOf(err) == exitUsage {
-		err = usagef("%w; this command is for VMs of this host, whatever $%s says", err, envHost)
+		err = usagef("%w; this command is for VMs of this host, whatever $%s says; to log in to a VM of the daemon, run on the daemon's host: "+
+			"ssh -p PORT USER@127.0.0.1, with the PORT that vmseed list shows under SSH (from afar, add -J and that host)", err, envHost)
 	}
 	return c, err
 }

@@ -33,6 +33,11 @@ func (a *app) runThere(ctx context.Context, f *runFlags, args []string, failOn r
 		return err
 	}
 	p.name = name
+	if !f.replace {
+		if err := t.vacant(ctx, name); err != nil {
+			return err
+		}
+	}
 	if f.image != "" {
 		if err := t.image(ctx, f.image, &r.Settings, p); err != nil {
 			return err
@@ -54,7 +59,7 @@ func (a *app) runThere(ctx context.Context, f *runFlags, args []string, failOn r
 	p.phase("boot", name)
 	result, err := t.client.Create(ctx, client.CreateRequest{Documents: r.Documents, Settings: r.Settings, Start: true})
 	if client.IsConflict(err) {
-		return usagef("%w; start it with vmseed start, or replace it with --replace", err)
+		return usagef(existing, err)
 	}
 	l, err := t.remarks(err)
 	if err := errors.Join(err, a.failed(append(l, client.List(result.Diagnostics)...), false)); err != nil {
@@ -65,6 +70,21 @@ func (a *app) runThere(ctx context.Context, f *runFlags, args []string, failOn r
 	}
 	m := result.Machines[0]
 	return a.follow(ctx, remoteVM{t, m.ID, supervisor.Plan{Namespace: m.Namespace, Name: m.Name, UUID: m.ID}}, p, f, failOn)
+}
+
+// existing adds to the error about a name that is taken what to do.
+const existing = "%w; start it with vmseed start, or replace it with --replace"
+
+// vacant holds that no VM has a name yet, before anything is fetched for one that cannot have it.
+func (t there) vacant(ctx context.Context, name string) error {
+	m, err := t.client.Find(ctx, name)
+	switch {
+	case client.IsNotFound(err):
+		return nil
+	case err != nil:
+		return t.trouble(err)
+	}
+	return usagef(existing, fmt.Errorf("there is a VM called %s/%s already", m.Namespace, m.Name))
 }
 
 // rehearse holds that the documents make one machine that can be rendered, and returns its name. Warnings come again when

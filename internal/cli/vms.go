@@ -108,9 +108,17 @@ func (a *app) list() *cobra.Command {
 				return a.printJSON(all)
 			}
 			w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
-			fmt.Fprintln(w, "NAMESPACE\tNAME\tSTATUS\tFIRST BOOT\tSSH\tACCEL")
+			// On which accelerator a VM runs a daemon tells in its events alone.
+			_, remote := p.(there)
+			row := func(columns ...string) {
+				if remote {
+					columns = columns[:len(columns)-1]
+				}
+				fmt.Fprintln(w, strings.Join(columns, "\t"))
+			}
+			row("NAMESPACE", "NAME", "STATUS", "FIRST BOOT", "SSH", "ACCEL")
 			for _, vm := range all {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", vm.Namespace, vm.Name, vm.State.Status, firstBoot(vm.State), vm.sshAddress(), vm.State.Accel)
+				row(vm.Namespace, vm.Name, string(vm.State.Status), firstBoot(vm.State), vm.sshAddress(), vm.State.Accel)
 			}
 			return w.Flush()
 		}}
