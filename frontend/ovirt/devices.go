@@ -45,6 +45,7 @@ func (r *reader) nic(v tree.Value) {
 	switch {
 	case n.Name == "":
 		r.fail(v, CodeNIC, "give it a name such as nic1", "a NIC has no name")
+		v.Consume()
 		return
 	case slices.ContainsFunc(r.m.Network.NICs, func(o machine.NIC) bool { return o.Name == n.Name }):
 		r.fail(v.Get("name"), CodeNIC, "rename one of them", "two NICs are called %q", n.Name)
@@ -107,7 +108,7 @@ func (r *reader) disk(v tree.Value) {
 			}
 		}
 		size := d.Get("provisioned_size")
-		x.Size = machine.Bytes(r.number(size, 1, maxSize))
+		x.Size = r.bytes(size, 1, maxSize)
 		r.at(size.Range(), "%s.size", at)
 		r.others(d, "id", "name", "alias", "provisioned_size")
 	}

@@ -50,7 +50,7 @@ func TestErrors(t *testing.T) {
 		"NIC with a long name":       {guestNIC("<name>averylongname123</name>"), "f:3:7: error[VS2516]"},
 		"NIC with a blank":           {guestNIC("<name>eth 0</name>"), "f:3:7: error[VS2516]"},
 		"two NICs of one name":       {in("<nic_configurations><nic_configuration><name>a</name></nic_configuration>\n<nic_configuration><name>a</name></nic_configuration></nic_configurations>"), `f:3:26: error[VS2516]: vm.initialization.nic_configurations.nic_configuration[1].name: two NICs of the guest are called "a"; rename one of them`},
-		"protocol":                   {guestNIC("<name>a</name><boot_protocol>bootp</boot_protocol>"), "f:3:30: error[VS2503]: vm.initialization.nic_configurations.nic_configuration.boot_protocol: Invalid value: one of none, dhcp, static should stand here"},
+		"protocol":                   {guestNIC("<name>a</name><boot_protocol>bootp</boot_protocol>"), "f:3:30: error[VS2503]: vm.initialization.nic_configurations.nic_configuration.boot_protocol: Invalid value \"bootp\": one of none, dhcp, static should stand here"},
 		"autoconf for IPv4":          {guestNIC("<name>a</name><boot_protocol>autoconf</boot_protocol>"), "f:3:30: error[VS2503]: vm.initialization.nic_configurations.nic_configuration.boot_protocol: Invalid value: autoconf is not applicable for IPv4; write dhcp"},
 		"protocol of IPv6":           {guestNIC("<name>a</name><ipv6_boot_protocol>slaac</ipv6_boot_protocol>"), "f:3:35: error[VS2503]"},
 		"static without an address":  {guestNIC("<name>a</name><boot_protocol>static</boot_protocol>"), "f:3:30: error[VS2517]: vm.initialization.nic_configurations.nic_configuration.boot_protocol: a static IPv4 configuration has no address; give an address, or choose another protocol"},
@@ -66,7 +66,10 @@ func TestErrors(t *testing.T) {
 		"gateway is the machine":     {guestNIC("<name>a</name><ip><address>192.0.2.1/24</address><gateway>192.0.2.1</gateway></ip>"), "f:3:59: error[VS2517]"},
 		"one address for two NICs":   {in("<nic_configurations><nic_configuration><name>a</name><ip><address>192.0.2.1/24</address></ip></nic_configuration>\n<nic_configuration><name>b</name><ip><address>192.0.2.1/24</address></ip></nic_configuration></nic_configurations>"), "f:3:34: error[VS2517]"},
 		"name of a vm":               {"<vm><name>a b</name></vm>", "f:1:11: error[VS2502]"},
-		"memory":                     {"<vm><memory>1 GiB</memory></vm>", "f:1:13: error[VS2503]"},
+		"memory":                     {"<vm><memory>1 GiB</memory></vm>", `f:1:13: error[VS2503]: vm.memory: Invalid value "1 GiB": a number of bytes from 1048576 to 1152921504606846976 (1 GiB is 1073741824) should stand here`},
+		"list of name servers":       {`{"vm": {"initialization": {"dns_servers": ["192.0.2.1"]}}}`, "f:1:43: error[VS2504]: vm.initialization.dns_servers: this is one text with the values separated by blanks, not a list; write them into one text"},
+		"list for a text":            {`{"vm": {"initialization": {"host_name": ["a"]}}}`, "f:1:41: error[VS2504]: vm.initialization.host_name: this is one text, not a list; write the text without the brackets"},
+		"script without #!":          {in("<custom_script>echo hello</custom_script>"), "f:2:16: error[VS3001]: custom_script: a cloud-config is a mapping, not a string; make #!/bin/sh the first line of a script"},
 		"CPUs":                       {"<vm><cpu><topology cores='0'/></cpu></vm>", "f:1:20: error[VS2503]"},
 		"too many CPUs":              {"<vm><cpu><topology cores='4096' sockets='2'/></cpu></vm>", "f:1:10: error[VS2503]"},
 		"firmware":                   {"<vm><bios><type>uefi</type></bios></vm>", "f:1:17: error[VS2503]"},
@@ -84,6 +87,35 @@ func TestErrors(t *testing.T) {
 		}
 		if strings.Contains(l.Error(), "canary") {
 			t.Errorf("%s: a secret shows in %v", name, l.Error())
+		}
+	}
+}
+
+// TestOneFaultOnce holds that what follows from an error in a NIC is no diagnostic of its own.
+func TestOneFaultOnce(t *testing.T) {
+	const rest = "<netmask>255.255.255.0</netmask><gateway>192.0.2.254</gateway>"
+	for name, inner := range map[string]string{
+		"address":          "<name>a</name><boot_protocol>static</boot_protocol><ip><address>192.0.2.300</address>" + rest + "</ip>",
+		"netmask":          "<name>a</name><boot_protocol>static</boot_protocol><ip><address>192.0.2.1</address><netmask>255.0.255.0</netmask><gateway>192.0.2.254</gateway></ip>",
+		"protocol":         "<name>a</name><boot_protocol>statc</boot_protocol><ip><address>192.0.2.1</address>" + rest + "</ip>",
+		"protocol alone":   "<name>a</name><boot_protocol>statc</boot_protocol>",
+		"without protocol": "<name>a</name><ip><address>192.0.2.300</address>" + rest + "</ip>",
+		"no address":       "<name>a</name><boot_protocol>static</boot_protocol><ip>" + rest + "</ip>",
+		"no name":          "<boot_protocol>static</boot_protocol><ip><address>192.0.2.1</address>" + rest + "</ip>",
+	} {
+		text := "<vm><name>v</name><initialization><nic_configurations><nic_configuration>" + inner + "</nic_configuration></nic_configurations></initialization></vm>"
+		if _, l := read("f", text); len(l) != 1 || !l.HasErrors() {
+			t.Errorf("%s: %v", name, l.Error())
+		}
+	}
+}
+
+// TestGivenOut passes over ids as an engine gives them out. One of an author is noted.
+func TestGivenOut(t *testing.T) {
+	for id, want := range map[string]int{"5d0a2ce7-5b4c-4d1f-9f0e-0c6f2f0b7a11": 0, "first": 1} {
+		_, l := read("f", "<vm><name>v</name><nics><nic id='"+id+"'><name>nic1</name></nic></nics><initialization><host_name>v</host_name></initialization></vm>")
+		if len(l) != want {
+			t.Errorf("%s: %v", id, l)
 		}
 	}
 }

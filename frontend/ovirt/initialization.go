@@ -63,7 +63,7 @@ func (r *reader) initialization() {
 // idle is for a machine that is not set up at all.
 func (r *reader) idle() {
 	if r.kind == NoInit {
-		r.note(r.first(), CodeNoSeed, "no initialization is asked for, so an engine attaches no drive; the seed of vmseed tells the guest no more than its name")
+		r.note(r.first(), CodeNoSeed, "no initialization is asked for, so an engine attaches no drive; the seed that vmseed makes holds nothing but an instance id")
 	} else {
 		r.dataSource()
 	}

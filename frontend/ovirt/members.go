@@ -118,11 +118,17 @@ func (r *reader) others(v tree.Value, read ...string) {
 		if slices.Contains(read, e.Key) {
 			continue
 		}
-		if !slices.Contains(hypermedia, e.Key) {
+		if !slices.Contains(hypermedia, e.Key) && !givenOut(e) {
 			r.passOver(unheeded, e)
 		}
 		e.Value.Consume()
 	}
+}
+
+// givenOut reports whether a member is an id as an engine gives them out, which no author of a document asks for.
+func givenOut(e tree.Entry) bool {
+	var unheard diag.List
+	return e.Key == "id" && e.Value.Kind() == tree.Scalar && uuid.MatchString(e.Value.Loose(&unheard))
 }
 
 // The reasons to pass over a member that the guest does not miss.

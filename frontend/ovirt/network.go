@@ -168,6 +168,7 @@ func (r *reader) guestNICs(nics []guestNIC) {
 	}
 	for i, x := range nics {
 		if names[i] == "" {
+			x.at.Consume() // it has its error
 			continue
 		}
 		at := i
@@ -248,7 +249,9 @@ func (r *reader) guestNIC(x guestNIC, name string, i int) {
 	}
 	four := r.family(x.protocol4, x.ip, false)
 	six := r.family(x.protocol6, x.ipv6, true)
-	if four.protocol == none && six.protocol == none {
+	if four.wrong || six.wrong {
+		x.at.Consume()
+	} else if four.protocol == none && six.protocol == none {
 		r.note(x.at, CodeNIC, "NIC %q has no protocol, so the guest is not told of it", name)
 		r.at(x.at.Range(), "%s", path)
 		return
@@ -284,11 +287,15 @@ type family struct {
 	prefix   netip.Prefix
 	gateway  netip.Addr
 	at       tree.Value
+	// wrong says that an error is reported, so that what follows from it is not.
+	wrong bool
 }
 
 // family reads a protocol and the address that belongs to it.
-func (r *reader) family(protocol, ip tree.Value, six bool) family {
-	f := family{protocol: none, at: ip}
+func (r *reader) family(protocol, ip tree.Value, six bool) (f family) {
+	f = family{protocol: none, at: ip}
+	before := len(r.list)
+	defer func() { f.wrong = r.list[before:].HasErrors() }()
 	if text := strings.ToLower(r.text(protocol)); !six && (text == autoconf || text == polyAutoconf) {
 		r.fail(protocol, CodeInvalidValue, "write dhcp", "Invalid value: %s is not applicable for IPv4.", text)
 	} else if six {
@@ -299,6 +306,9 @@ func (r *reader) family(protocol, ip tree.Value, six bool) family {
 	stated := f.protocol != ""
 	if !stated {
 		f.protocol = none
+		if r.list[before:].HasErrors() {
+			return f
+		}
 	}
 	if !r.isMap(ip) {
 		if f.protocol == static {
@@ -319,7 +329,6 @@ func (r *reader) family(protocol, ip tree.Value, six bool) family {
 	case address != "" && !stated:
 		// The engine drops an address without a protocol.
 		f.protocol = static
-		r.note(ip, CodeNIC, "the address is taken as a static one, because no protocol is given")
 	case address != "" && f.protocol != static:
 		r.warn(ip, CodeNIC, "write static, or remove it", "the address does not count, because the protocol is %s", f.protocol)
 	}
@@ -327,7 +336,9 @@ func (r *reader) family(protocol, ip tree.Value, six bool) family {
 		r.unused(ip, f.protocol)
 		return f
 	}
-	r.address(&f, ip, six)
+	if r.address(&f, ip, six); !stated && f.prefix.IsValid() {
+		r.note(ip, CodeNIC, "the address is taken as a static one, because no protocol is given")
+	}
 	return f
 }
 

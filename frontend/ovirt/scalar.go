@@ -8,6 +8,7 @@ import (
 
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/tree"
+	"github.com/vmseed/vmseed/machine"
 )
 
 // hypermedia are members that lead a client through the API.
@@ -68,11 +69,27 @@ func (r *reader) only(v tree.Value, known ...string) {
 // verbatim reads a text as it stands there.
 func (r *reader) verbatim(v tree.Value) string {
 	if v.Kind() == tree.List {
-		v.Errorf(&r.list, CodeTwice, "keep one of them", "%s stands here more than once", v.Path())
+		r.several(v)
 		v.Consume()
 		return ""
 	}
 	return v.Loose(&r.list)
+}
+
+// separators are what stands between the values of members that hold several in one text.
+var separators = map[string]string{"dns_servers": "blanks", "dns_search": "blanks", "authorized_ssh_keys": "line breaks"}
+
+// several reports a list, which siblings of one name are in XML, in the place of a text.
+func (r *reader) several(v tree.Value) {
+	remedy, summary := "keep one of them", v.Path()+" stands here more than once"
+	between, joined := separators[v.Path()[strings.LastIndex(v.Path(), ".")+1:]]
+	switch xml := strings.HasPrefix(strings.TrimLeft(r.m.Document.Text.Reveal(), "\ufeff \t\r\n"), "<"); {
+	case joined:
+		remedy, summary = "write them into one text", fmt.Sprintf("this is one text with the values separated by %s, not a list", between)
+	case !xml:
+		remedy, summary = "write the text without the brackets", "this is one text, not a list"
+	}
+	v.Errorf(&r.list, CodeTwice, remedy, "%s", summary)
 }
 
 // text reads a text without the white space around it.
@@ -86,7 +103,7 @@ func (r *reader) word(v tree.Value, known ...string) string {
 	}
 	lower := strings.ToLower(text)
 	if !slices.Contains(known, lower) {
-		r.invalid(v, "one of "+strings.Join(known, ", "))
+		r.instead(v, text, "one of "+strings.Join(known, ", "))
 		return ""
 	}
 	return lower
@@ -95,6 +112,15 @@ func (r *reader) word(v tree.Value, known ...string) string {
 // invalid reports a value in the words of the engine's fault.
 func (r *reader) invalid(v tree.Value, want string) {
 	v.Errorf(&r.list, CodeInvalidValue, "", "Invalid value: %s should stand here", want)
+}
+
+// instead is invalid for a value that cannot be secret, which it quotes. A long one is in its place for another reason than a slip.
+func (r *reader) instead(v tree.Value, text, want string) {
+	if len(text) > 20 {
+		r.invalid(v, want)
+		return
+	}
+	v.Errorf(&r.list, CodeInvalidValue, "", "Invalid value %q: %s should stand here", text, want)
 }
 
 // flag reads a boolean, nil when there is none.
@@ -116,13 +142,22 @@ func (r *reader) flag(v tree.Value) *bool {
 
 // number reads a whole number, 0 when there is none.
 func (r *reader) number(v tree.Value, low, high int64) int64 {
+	return r.count(v, low, high, fmt.Sprintf("a whole number from %d to %d", low, high))
+}
+
+// bytes reads an amount of memory or of a disk, 0 when there is none.
+func (r *reader) bytes(v tree.Value, low, high int64) machine.Bytes {
+	return machine.Bytes(r.count(v, low, high, fmt.Sprintf("a number of bytes from %d to %d (1 GiB is 1073741824)", low, high)))
+}
+
+func (r *reader) count(v tree.Value, low, high int64, want string) int64 {
 	text := r.text(v)
 	if text == "" {
 		return 0
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < low || n > high {
-		r.invalid(v, fmt.Sprintf("a whole number from %d to %d", low, high))
+		r.instead(v, text, want)
 		return 0
 	}
 	return n

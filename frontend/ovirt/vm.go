@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/vmseed/vmseed/format/tree"
-	"github.com/vmseed/vmseed/machine"
 )
 
 // vmName is what the engine takes for the name of a vm.
@@ -94,7 +93,7 @@ func (r *reader) serialNumber(v tree.Value) {
 func (r *reader) hardware() {
 	h := &r.m.Hardware
 	if v := r.vm.Get("memory"); v.Exists() {
-		h.Memory = machine.Bytes(r.number(v, 1<<20, 1<<60))
+		h.Memory = r.bytes(v, 1<<20, 1<<60)
 		r.at(v.Range(), "hardware.memory")
 	}
 	if v := r.vm.Get("cpu_shares"); v.Exists() {
