@@ -112,6 +112,11 @@ func (a *API) serve(w http.ResponseWriter, q *request) (reply, error) {
 		if q.body, q.data, bad = readBody(w, q.http, root); bad != nil {
 			return reply{}, bad
 		}
+		if endpoint.body == "action" {
+			if bad := knowMembers(q.body); bad != nil {
+				return reply{}, bad
+			}
+		}
 	}
 	identity, _ := auth.FromContext(q.http.Context())
 	q.user = identity.Name

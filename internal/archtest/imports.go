@@ -124,7 +124,7 @@ var layers = []layer{
 	{of: "daemon/client", may: append([]string{"report", "internal/bounded"}, words...), why: "a client is a program of its own, far from the daemon's inside"},
 	{of: "daemon/api", may: append([]string{".", "daemon", "daemon/auth", "daemon/client", "machine", "seed", "frontend", "frontend/ovirt", "report", "format/...", "internal/bounded"}, words...),
 		why: "the API says what the daemon does, in vmseed's own words"},
-	{of: "daemon/ovirtapi", may: append([]string{"daemon", "daemon/auth", "machine", "report", "frontend/ovirt", "format/crypt", "format/element", "internal/bounded"}, words...),
+	{of: "daemon/ovirtapi", may: append([]string{"daemon", "daemon/auth", "machine", "report", "frontend/ovirt", "format/crypt", "format/element", "format/tree", "internal/bounded"}, words...),
 		why: "the API says what the daemon does, in the words of oVirt's clients"},
 	{of: "daemon/server", may: append([]string{"daemon", "daemon/...", "internal/atomicfile"}, words...), why: "listeners, TLS and routes are one place to look at when safety is in question"},
 
