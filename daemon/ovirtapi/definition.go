@@ -1,6 +1,7 @@
 package ovirtapi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -243,7 +244,7 @@ func (a *API) asVM(m daemon.Machine) vm {
 	if foreign {
 		doc = element.New("vm")
 	}
-	doc = a.parsed.made(m.ID+"/described", text.String(), func() element.Element { return a.described(m.ID, doc) })
+	doc = a.parsed.made(m.ID+"/described", text.String(), func() element.Element { return a.described(m.ID, doc, foreign) })
 	return vm{Machine: m, doc: doc, foreign: foreign}
 }
 
@@ -256,9 +257,14 @@ func isWhole(doc element.Element) bool {
 		})
 }
 
-// described adds to a definition what can be said in oVirt's words about the machine that a VM's documents make.
-func (a *API) described(id string, doc element.Element) element.Element {
+// described adds to a definition what can be said in oVirt's words about the machine that a VM's documents make. Of one in another
+// form that is the hardware alone, so it names the form for whoever takes the VM elsewhere.
+func (a *API) described(id string, doc element.Element, foreign bool) element.Element {
 	m, _, err := a.d.Placed(context.Background(), id)
+	if foreign {
+		doc = doc.Append(element.List("custom_properties", element.New("custom_property",
+			element.Text("name", ovirt.FormProperty), element.Text("value", cmp.Or(m.Document.Form, "unknown")))))
+	}
 	if err != nil {
 		return withHardware(doc, daemon.Defaults{})
 	}

@@ -191,6 +191,7 @@ func TestForeign(t *testing.T) {
 		text    string
 	}{
 		{"GET /ovirt-engine/api/vms?search=name%3Dnative HTTP/1.1", 200, "<name>native</name>"},
+		{"GET" + path + " HTTP/1.1", 200, "<name>vmseed_form</name>"},
 		{"GET" + path + "/nics HTTP/1.1", 200, "<name>nic0</name>"},
 		{"PUT" + path + " HTTP/1.1\nContent-Type: application/xml\n\n<vm><name>renamed</name></vm>", 200, "<name>renamed</name>"},
 		{"PUT" + path + " HTTP/1.1\nContent-Type: application/xml\n\n<vm><description>x</description></vm>", 409, "did not come through this API"},

@@ -46,6 +46,8 @@ const (
 	CodeAddress
 	// CodeSysprepOnly is for members that only Windows is told.
 	CodeSysprepOnly
+	// CodeOtherForm is for VMs of a daemon whose definition is none of oVirt's.
+	CodeOtherForm
 )
 
 // Codes explains the diagnostics of this package.
@@ -113,5 +115,9 @@ func guestCodes() []diag.Explanation {
 				"network of the address. Name servers are addresses, search domains are names, each with white space between several."},
 		{Code: CodeSysprepOnly, Title: "only Windows is told",
 			Text: "The member is written into the answer file of sysprep. A guest of cloud-init or Ignition is not told. Put what you mean into the custom script."},
+		{Code: CodeOtherForm, Title: "definition is of another form",
+			Text: "`vmseed serve` shows each of its VMs in oVirt's API. Of one that is defined in another form, such as a KubeVirt `VirtualMachine`, that is the " +
+				"hardware alone, and its custom property `vmseed_form` names the form: users, keys, scripts and networks of the guest are not in what you convert. " +
+				"Convert the documents that define it instead, which `GET /api/v1/machines/ID/documents` returns."},
 	}
 }

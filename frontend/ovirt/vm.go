@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/tree"
 )
 
@@ -67,6 +68,31 @@ func (r *reader) names() {
 		}
 	}
 	r.serialNumber(r.vm.Get("serial_number"))
+	r.otherForm(r.vm.Get("custom_properties"))
+}
+
+// FormProperty is the custom property by which the daemon's API says that the definition of a VM is of another form, whose name is
+// the value. Such a VM is shown without its first boot.
+const FormProperty = "vmseed_form"
+
+// otherForm warns when a VM is shown without its first boot.
+func (r *reader) otherForm(v tree.Value) {
+	if v.Kind() != tree.Map {
+		return
+	}
+	for _, p := range r.listed(v.Get("custom_property")) {
+		var unheard diag.List
+		name, form := p.Get("name"), p.Get("value")
+		if name.Kind() != tree.Scalar || name.Loose(&unheard) != FormProperty {
+			continue
+		}
+		text := "another"
+		if form.Kind() == tree.Scalar && !blank(form) {
+			text = "the " + form.Loose(&unheard)
+		}
+		r.warn(form, CodeOtherForm, "read the documents that define it (GET /api/v1/machines/ID/documents of vmseed serve)",
+			"the VM is defined in %s form, so all of its first boot is missing here", text)
+	}
 }
 
 func (r *reader) serialNumber(v tree.Value) {

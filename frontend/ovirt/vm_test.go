@@ -13,6 +13,7 @@ func TestHardware(t *testing.T) {
 		inner string
 		want  []string
 	}{
+		"another form":                     {"<custom_properties><custom_property><name>sap_agent</name><value>true</value></custom_property><custom_property><name>vmseed_form</name><value>kubevirt</value></custom_property></custom_properties>", []string{"f:1:162: warning[VS2519]: vm.custom_properties.custom_property[1].value: the VM is defined in the kubevirt form"}},
 		"id":                               {"", []string{"name = v", "-identity.uuid"}},
 		"BIOS on i440fx":                   {"<bios><type>i440fx_sea_bios</type></bios>", []string{"hardware.machineType = pc", "hardware.firmware = bios"}},
 		"BIOS on q35":                      {"<bios><type>q35_sea_bios</type></bios>", []string{"hardware.machineType = q35", "hardware.firmware = bios"}},
