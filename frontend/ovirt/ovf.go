@@ -262,10 +262,14 @@ func (o *ovf) nic(item tree.Value, i int) element.Element {
 }
 
 // vmInitMembers are the attributes of VmInit and the members of the initialization that an engine reads them into.
-var vmInitMembers = []struct{ attribute, member string }{
-	{"hostname", "host_name"}, {"domain", "domain"}, {"timeZone", "timezone"}, {"authorizedKeys", "authorized_ssh_keys"},
-	{"regenerateKeys", "regenerate_ssh_keys"}, {"dnsSearch", "dns_search"}, {"dnsServers", "dns_servers"}, {"winKey", "windows_license_key"},
-	{"rootPassword", "root_password"}, {"customScript", "custom_script"},
+var vmInitMembers = []struct {
+	attribute, member string
+	// escaped members may have the escape \n for a line break.
+	escaped bool
+}{
+	{"hostname", "host_name", false}, {"domain", "domain", false}, {"timeZone", "timezone", false}, {"authorizedKeys", "authorized_ssh_keys", true},
+	{"regenerateKeys", "regenerate_ssh_keys", false}, {"dnsSearch", "dns_search", false}, {"dnsServers", "dns_servers", false},
+	{"winKey", "windows_license_key", false}, {"rootPassword", "root_password", false}, {"customScript", "custom_script", true},
 }
 
 // initialization reads VmInit. An engine writes no user, locale or network protocol into it.
@@ -280,6 +284,9 @@ func (o *ovf) vmInit() element.Element {
 		// An engine codes line breaks before its writer codes the ampersands of the code.
 		if !strings.Contains(e.Text, "\n") {
 			e.Text = strings.ReplaceAll(e.Text, "&#10;", "\n")
+			if m.escaped && !strings.Contains(e.Text, "\n") { // where they are coded in another way, \n is a part of the text
+				e.Text = strings.ReplaceAll(e.Text, `\n`, "\n")
+			}
 		}
 		children = append(children, e)
 	}

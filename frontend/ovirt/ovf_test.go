@@ -166,3 +166,20 @@ func TestImportedOVF(t *testing.T) {
 		}
 	}
 }
+
+// TestOVFLineBreaks reads line breaks as the escape \n, which an engine takes for one as well, and leaves it alone in a text
+// with line breaks of another form.
+func TestOVFLineBreaks(t *testing.T) {
+	for script, want := range map[string]string{
+		`#!/bin/sh\necho hello\n`:                 "#!/bin/sh\necho hello\n",
+		`#!/bin/sh&#10;printf 'a\n'&#10;`:         "#!/bin/sh\nprintf 'a\\n'\n",
+		`#!/bin/sh&amp;#10;printf 'a\n'`:          "#!/bin/sh\nprintf 'a\\n'",
+		`packages: [a]\nruncmd:\n - [b]`:          "#cloud-config\npackages: [a]\nruncmd:\n - [b]",
+		`#cloud-config\nbootcmd: [&quot;a&quot;]`: "#cloud-config\nbootcmd: [\"a\"]",
+	} {
+		m, said := readOne(t, `<Envelope xmlns:ovf="o"><VirtualSystem ovf:id="v"><Name>v</Name><VmInit ovf:hostname="v" ovf:customScript="`+script+`"/></VirtualSystem></Envelope>`)
+		if layers := m.UserData.Layers; said != "" || len(layers) != 1 || layers[0].Data.Reveal() != want {
+			t.Errorf("%s: %d layers, %s", script, len(layers), said)
+		}
+	}
+}
