@@ -3,6 +3,7 @@ package cli
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"flag"
 	"fmt"
@@ -142,6 +143,13 @@ func generate(t *testing.T, kind string) []byte {
 		var b bytes.Buffer
 		w := tar.NewWriter(&b)
 		if err := errors.Join(w.WriteHeader(&tar.Header{Name: "disk1", Mode: 0o644}), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	case "tar.gz":
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		if _, err := w.Write(generate(t, "tar")); err != nil || w.Close() != nil {
 			t.Fatal(err)
 		}
 		return b.Bytes()

@@ -3,6 +3,7 @@ package cli
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -29,8 +30,10 @@ func (a *app) definition(ctx context.Context, file string) (data []byte, name st
 		return a.fromEngine(ctx, file)
 	case file == "-":
 		name = "<stdin>"
-	case isArchive(file):
+	case isArchive(file, noCompression):
 		return fromArchive(file)
+	case isArchive(file, gunzip):
+		return nil, "", compressed(file)
 	default:
 		name = file
 	}
@@ -39,6 +42,9 @@ func (a *app) definition(ctx context.Context, file string) (data []byte, name st
 	}
 	if hasTarMagic(data) {
 		return description(name, bytes.NewReader(data))
+	}
+	if startsArchive(gunzip(bytes.NewReader(data))) {
+		return nil, "", compressed(name)
 	}
 	return data, name, nil
 }
@@ -84,8 +90,19 @@ func hasTarMagic(head []byte) bool {
 	return len(head) >= tarBlock && string(head[tarMagicAt:tarMagicAt+len(tarMagic)]) == tarMagic
 }
 
-// isArchive reports whether a file is an OVA, which is a tar archive and as large as the disks in it.
-func isArchive(file string) bool {
+func noCompression(r io.Reader) io.Reader { return r }
+
+// gunzip unpacks gzip data; of other data it gives nothing.
+func gunzip(r io.Reader) io.Reader {
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		return bytes.NewReader(nil)
+	}
+	return z
+}
+
+// isArchive reports whether a file, unpacked, is an OVA, which is a tar archive and as large as the disks in it.
+func isArchive(file string, unpack func(io.Reader) io.Reader) bool {
 	info, err := os.Stat(file)
 	if err != nil || !info.Mode().IsRegular() {
 		return false // what is wrong with the file is said when it is read
@@ -95,9 +112,17 @@ func isArchive(file string) bool {
 		return false
 	}
 	defer f.Close()
+	return startsArchive(unpack(f))
+}
+
+func startsArchive(r io.Reader) bool {
 	head := make([]byte, tarBlock)
-	n, _ := io.ReadFull(f, head)
+	n, _ := io.ReadFull(r, head)
 	return hasTarMagic(head[:n])
+}
+
+func compressed(name string) error {
+	return &exitError{exitInput, fmt.Errorf("%s: this is a compressed archive; unpack it first, with gunzip or tar -xzf", name)}
 }
 
 func fromArchive(file string) ([]byte, string, error) {
