@@ -98,7 +98,7 @@ func parse(origin diag.Origin, data, masked []byte) (*Document, diag.List) {
 	if r := resolveAlias(root); r.Kind != yaml.MappingNode {
 		remedy := "start with the name of a module, such as users:"
 		if TypeOf(r) == String {
-			remedy = "make #!/bin/sh the first line of a script, or start a cloud-config with the name of a module, such as users:"
+			remedy = `begin a script with the line "#! /bin/sh", or start a cloud-config with the name of a module, such as users:`
 		}
 		l.Errorf(CodeNotMapping, diag.At("", root.Line, root.Column), remedy,
 			"a cloud-config is a mapping, not a %s", TypeOf(root))

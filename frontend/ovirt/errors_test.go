@@ -69,7 +69,7 @@ func TestErrors(t *testing.T) {
 		"memory":                     {"<vm><memory>1 GiB</memory></vm>", `f:1:13: error[VS2503]: vm.memory: Invalid value "1 GiB": a number of bytes from 1048576 to 1152921504606846976 (1 GiB is 1073741824) should stand here`},
 		"list of name servers":       {`{"vm": {"initialization": {"dns_servers": ["192.0.2.1"]}}}`, "f:1:43: error[VS2504]: vm.initialization.dns_servers: this is one text with the values separated by blanks, not a list; write them into one text"},
 		"list for a text":            {`{"vm": {"initialization": {"host_name": ["a"]}}}`, "f:1:41: error[VS2504]: vm.initialization.host_name: this is one text, not a list; write the text without the brackets"},
-		"script without #!":          {in("<custom_script>echo hello</custom_script>"), "f:2:16: error[VS3001]: custom_script: a cloud-config is a mapping, not a string; make #!/bin/sh the first line of a script"},
+		"script without #!":          {in("<custom_script>echo hello</custom_script>"), "f:2:16: error[VS3001]: custom_script: a cloud-config is a mapping, not a string; begin a script with the line"},
 		"CPUs":                       {"<vm><cpu><topology cores='0'/></cpu></vm>", "f:1:20: error[VS2503]"},
 		"too many CPUs":              {"<vm><cpu><topology cores='4096' sockets='2'/></cpu></vm>", "f:1:10: error[VS2503]"},
 		"firmware":                   {"<vm><bios><type>uefi</type></bios></vm>", "f:1:17: error[VS2503]"},
