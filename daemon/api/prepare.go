@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/vmseed/vmseed/daemon"
 	"github.com/vmseed/vmseed/daemon/client"
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/crypt"
 	"github.com/vmseed/vmseed/frontend"
 	"github.com/vmseed/vmseed/frontend/ovirt"
 	"github.com/vmseed/vmseed/machine"
@@ -112,6 +114,10 @@ func (a *api) prepare(ctx context.Context, documents []client.Document, s client
 		return prepared{}, l, err
 	}
 	out := prepared{rewritten: map[string]machine.Machine{}}
+	if own, ok := a.ovirt(documents, s); ok && p == forKeeps && len(machines) == 1 {
+		out.machines, out.said = [][]daemon.Document{own}, l
+		return out, nil, nil
+	}
 	if !rewrites(documents, s, p) && (len(machines) == 1 || p == forShow) {
 		own := make([]daemon.Document, len(documents))
 		in, _ := inputs(documents)
@@ -119,10 +125,6 @@ func (a *api) prepare(ctx context.Context, documents []client.Document, s client
 			own[i] = daemon.Document{Name: in[i].File, Text: d.Text}
 		}
 		out.machines = [][]daemon.Document{own}
-		return out, nil, nil
-	}
-	if own, ok := sized(documents, s); ok && p == forKeeps && len(machines) == 1 {
-		out.machines, out.said = [][]daemon.Document{own}, l
 		return out, nil, nil
 	}
 	var set [][]daemon.Document
@@ -143,23 +145,36 @@ func (a *api) prepare(ctx context.Context, documents []client.Document, s client
 	return out, l, nil
 }
 
-// sized puts the memory and the processors that a request asks for into its only document, when that is a VM of oVirt's and the
-// request says nothing else about it. So the VM stays one that oVirt's API shows and changes.
-func sized(documents []client.Document, s client.Settings) ([]daemon.Document, bool) {
+// ovirt makes what is kept of a request whose only document is a VM of oVirt's, and that says no more beside it than how large
+// the VM is: the document with that size and with its passwords hashed, or nothing new when it is so already. So the VM stays one
+// that oVirt's API shows and changes. Windows takes no hash of Linux's; the daemon seals what it keeps.
+func (a *api) ovirt(documents []client.Document, s client.Settings) ([]daemon.Document, bool) {
 	others := s
 	others.Memory, others.CPUs, others.Pick = 0, 0, ""
 	if len(documents) != 1 || rewrites(documents, others, forKeeps) {
 		return nil, false
 	}
 	in, _ := inputs(documents)
-	vm := ovirt.VMOf(in[0].File, in[0].Data)
-	if !vm.Exists() {
+	sent := ovirt.VMOf(in[0].File, in[0].Data)
+	if !sent.Exists() {
 		return nil, false
 	}
-	text := in[0].Data
+	vm, hashes := sent, error(nil)
 	if s.Memory > 0 || s.CPUs > 0 {
+		vm = ovirt.WithSize(vm, s.Memory, s.CPUs)
+	}
+	if ovirt.KindOf(vm) != ovirt.Sysprep {
+		salt := rand.Text() // the VM has no id yet
+		vm = ovirt.HashPasswords(vm, func(user string, clear secret.Text) secret.Text {
+			hash, err := crypt.SHA512(clear.Reveal(), a.daemon.PasswordSalt(salt, user))
+			hashes = errors.Join(hashes, err)
+			return secret.New(hash)
+		})
+	}
+	text := in[0].Data
+	if !vm.Equal(sent) {
 		var err error
-		if text, err = ovirt.WithSize(vm, s.Memory, s.CPUs).XML(); err != nil {
+		if text, err = vm.XML(); errors.Join(err, hashes) != nil {
 			return nil, false
 		}
 	}

@@ -46,3 +46,31 @@ func TestSized(t *testing.T) {
 		t.Errorf("the member that is not known stands at %q of what was sent: %v", place, result.Diagnostics)
 	}
 }
+
+// TestHashed: of a VM of oVirt's no password is kept in clear, whatever the request says beside it, but for Windows, which takes
+// no hash.
+func TestHashed(t *testing.T) {
+	s := begin(t)
+	for name, tt := range map[string]struct {
+		vm       string
+		settings client.Settings
+		clear    bool
+	}{
+		"alone":   {"<vm><name>a</name><initialization><root_password>changeme</root_password></initialization></vm>", client.Settings{}, false},
+		"sized":   {"<vm><name>b</name><initialization><root_password>changeme</root_password></initialization></vm>", client.Settings{CPUs: 2}, false},
+		"windows": {"<vm><name>c</name><os><type>windows_2022</type></os><initialization><root_password>changeme</root_password></initialization></vm>", client.Settings{}, true},
+	} {
+		result, err := s.Create(t.Context(), client.CreateRequest{Documents: []client.Document{{Name: "vm.xml", Text: secret.New(tt.vm)}}, Settings: tt.settings})
+		if err != nil || len(result.Machines) != 1 {
+			t.Fatal(name, result, err)
+		}
+		m, err := s.daemon.Get(result.Machines[0].ID)
+		if err != nil || len(m.Documents) != 1 {
+			t.Fatal(name, m, err)
+		}
+		stored := m.Documents[0].Text.Reveal()
+		if strings.Contains(stored, "changeme") != tt.clear || strings.Contains(stored, "$6$") == tt.clear {
+			t.Errorf("%s: what is kept is\n%s", name, stored)
+		}
+	}
+}
