@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -50,7 +51,12 @@ func TestInterrupt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := cmd.Start(); err != nil {
+			// Started by nohup, the test would have children that are deaf to it; a signal that is listened to is not inherited.
+			heard := make(chan os.Signal, 1)
+			signal.Notify(heard, c.signal)
+			err = cmd.Start()
+			signal.Stop(heard)
+			if err != nil {
 				t.Fatal(err)
 			}
 			said := bufio.NewScanner(stderr)
