@@ -180,9 +180,6 @@ func (f *fault) reply(action string) reply {
 	return r
 }
 
-// wishHeader is what daemon/server calls an Expect header that net/http would refuse.
-const wishHeader = "Vmseed-Expect"
-
 // request is a request on its way to its answer.
 type request struct {
 	api      *API
@@ -233,10 +230,8 @@ func (q *request) allContent() (bool, *fault) {
 // waits says whether the client wants an answer only when all is done. "Expect: 201-created" asks for it, and so does
 // an action that is not asynchronous.
 func (q *request) waits() bool {
-	for _, name := range [...]string{"Expect", wishHeader} {
-		if slices.ContainsFunc(q.http.Header.Values(name), func(v string) bool { return strings.EqualFold(v, "201-created") }) {
-			return true
-		}
+	if slices.ContainsFunc(q.http.Header.Values("Expect"), func(v string) bool { return strings.EqualFold(v, "201-created") }) {
+		return true
 	}
 	async := q.body.Child("async").Text
 	if async == "" {
