@@ -15,6 +15,7 @@ import (
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/crypt"
 	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/secret"
 	"github.com/vmseed/vmseed/seed"
 )
 
@@ -200,12 +201,14 @@ func (d *Daemon) hasher(purpose string) hasher {
 	return hasher{hmac.New(sha256.New, own.Sum(nil))}
 }
 
-// PasswordSalt is the salt for sha512-crypt of the password of a user of a VM or template: 16 characters of the alphabet of
-// crypt(5), the same ones each time. The daemon's key keeps others from computing hashes before they see the salt.
-func (d *Daemon) PasswordSalt(id, user string) string {
+// PasswordHash hashes the password of a user of a VM or template for the guest's /etc/shadow, by sha512-crypt. The salt is the
+// same each time: a request that comes again must make the same definition, or first boot would run again for it. The daemon's
+// key keeps others from computing hashes before they see the salt.
+func (d *Daemon) PasswordHash(id, user string, clear secret.Text) (secret.Text, error) {
 	sum := d.hasher("password salt")
 	sum.add(id, user)
-	return crypt.Salt(hex.EncodeToString(sum.Sum(nil)))
+	hash, err := crypt.SHA512(clear.Reveal(), crypt.Salt(hex.EncodeToString(sum.Sum(nil))))
+	return secret.New(hash), err
 }
 
 // hasher hashes texts so that no two lists of texts look the same.

@@ -12,7 +12,6 @@ import (
 	"github.com/vmseed/vmseed/daemon"
 	"github.com/vmseed/vmseed/daemon/client"
 	"github.com/vmseed/vmseed/diag"
-	"github.com/vmseed/vmseed/format/crypt"
 	"github.com/vmseed/vmseed/frontend"
 	"github.com/vmseed/vmseed/frontend/ovirt"
 	"github.com/vmseed/vmseed/machine"
@@ -164,11 +163,11 @@ func (a *api) ovirt(documents []client.Document, s client.Settings) ([]daemon.Do
 		vm = ovirt.WithSize(vm, s.Memory, s.CPUs)
 	}
 	if ovirt.KindOf(vm) != ovirt.Sysprep {
-		salt := rand.Text() // the VM has no id yet
+		owner := rand.Text() // the VM has no id yet
 		vm = ovirt.HashPasswords(vm, func(user string, clear secret.Text) secret.Text {
-			hash, err := crypt.SHA512(clear.Reveal(), a.daemon.PasswordSalt(salt, user))
+			hash, err := a.daemon.PasswordHash(owner, user, clear)
 			hashes = errors.Join(hashes, err)
-			return secret.New(hash)
+			return hash
 		})
 	}
 	text := in[0].Data
