@@ -15,6 +15,7 @@
 package vmseed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,13 +76,15 @@ type RenderOptions struct {
 // DataSource returns the name of the data source that a machine is rendered for: the one the user names, the one the
 // definition asks for, or nocloud.
 func (o RenderOptions) dataSource(m machine.Machine) string {
-	switch {
-	case o.DataSource != "":
-		return o.DataSource
-	case m.DataSource != "":
-		return m.DataSource
+	return cmp.Or(o.DataSource, m.DataSource, "nocloud")
+}
+
+// overHTTP takes the name that cloud-init had for NoCloud over HTTP until 24.1 for what it means.
+func (o RenderOptions) overHTTP(m machine.Machine) RenderOptions {
+	if o.dataSource(m) == "nocloud-net" {
+		o.DataSource, o.HTTP = "nocloud", true
 	}
-	return "nocloud"
+	return o
 }
 
 // Render makes the seed of a machine, which is placed first if it is not yet. Fields that the machine uses and the data
@@ -91,6 +94,7 @@ func (o RenderOptions) dataSource(m machine.Machine) string {
 // name of a data source.
 func (e *Engine) Render(m machine.Machine, o RenderOptions) (seed.Seed, diag.List) {
 	m, l := e.Place(m, machine.Facts{})
+	o = o.overHTTP(m)
 	if o.dataSource(m) == machine.NoDataSource {
 		s, problems := withoutSeed(m)
 		return s, append(l, problems...)

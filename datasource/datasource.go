@@ -38,6 +38,9 @@ type Options struct {
 	NoMultipart bool
 	// IgnitionPlatform is how an Ignition guest is addressed.
 	IgnitionPlatform string
+	// HTTP asks for a tree that the guest fetches, from a data source whose guests read the same from a volume or from
+	// the firmware: nocloud and ignition. Others pay no heed to it.
+	HTTP bool
 	// Guest names the release that reads the seed, for the lint; empty means any.
 	Guest string
 	// Extra are further documents that the hypervisor's reporter needs. They come behind the user's: those for cloud-init as

@@ -34,6 +34,9 @@ type Target struct {
 	Dir bool
 	// Writer takes the bytes instead of Path, for a seed that is a single blob.
 	Writer io.Writer
+	// Base is the URL, with a slash at its end, at which the guest reaches a server of the seed's trees. Empty means
+	// what the delivery is for.
+	Base string
 }
 
 // Receipt is what a delivery did.

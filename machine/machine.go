@@ -67,6 +67,8 @@ type Machine struct {
 	DataSource string `field:"dataSource"`
 	// DSMode is cloud-init's dsmode: local, net or disabled.
 	DSMode string `field:"dsmode"`
+	// MetadataOptions are how the guest reads its metadata service, if it has one.
+	MetadataOptions MetadataOptions `field:"metadataOptions"`
 	// Compat is the system whose habits the seed keeps where its guests or clients can see them, kubevirt or ovirt: the
 	// names, the values and the order of members of the meta-data. Empty means vmseed's own, which are those of cloud-init.
 	Compat string `field:"compat"`
@@ -89,6 +91,17 @@ type Machine struct {
 // NoDataSource in the place of the name of a data source says that no seed is to be made: the guest is told by a medium of
 // the machine's own, such as the answer file of Windows or a prepared drive, or not at all.
 const NoDataSource = "none"
+
+// MetadataOptions are how a guest reads its metadata service. The names are those of EC2's API.
+type MetadataOptions struct {
+	// HTTPTokens is required (the default): the paths of EC2 are read with a session token of IMDSv2; or optional.
+	HTTPTokens string `field:"httpTokens"`
+	// HTTPPutResponseHopLimit is the IP time to live of the answers that carry a token, 1 (the default) to 64: how many
+	// hops away in the guest a reader may be.
+	HTTPPutResponseHopLimit int `field:"httpPutResponseHopLimit"`
+	// Seal withdraws user-data, vendor-data and configs when the first boot is over. The instance data stay.
+	Seal bool `field:"seal"`
+}
 
 // Document is the form and text that a machine was read from.
 type Document struct {

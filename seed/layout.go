@@ -70,4 +70,6 @@ func (s Seed) Ignition() (config secret.Text, item string, ok bool) {
 func IsUserData(path string) bool { return path == "user-data" || path == "openstack/latest/user_data" }
 
 // IsZero reports whether there is nothing in the firmware.
-func (f Firmware) IsZero() bool { return len(f.FwCfg) == 0 && len(f.SMBIOS) == 0 }
+func (f Firmware) IsZero() bool {
+	return len(f.FwCfg) == 0 && len(f.SMBIOS) == 0 && len(f.Credentials) == 0
+}

@@ -21,8 +21,10 @@ type Seed struct {
 	Trees []Tree
 	// Firmware is what the guest reads out of its firmware.
 	Firmware Firmware
-	// KernelArgs are for the guest's kernel command line.
+	// KernelArgs are for the guest's kernel command line. Like those of the firmware, they may hold {{base}}.
 	KernelArgs []string
+	// Seal withdraws the sealable blobs of the trees when the guest's first boot is over.
+	Seal bool
 }
 
 // Name identifies a machine.
@@ -77,23 +79,58 @@ func (v Volume) File(path string) (secret.Text, bool) {
 
 // Tree is what an HTTP server answers, path by path.
 type Tree struct {
-	// Name says which protocol the tree belongs to, such as nocloud or ec2.
-	Name  string
+	// Name says which protocol the tree belongs to: ec2, openstack, nocloud or ignition.
+	Name string
+	// Roots are the directories of the server in which the whole tree stands, without slashes around them: latest and
+	// 2021-07-15, openstack/latest. The first is the one that is written to a disk. An empty root is the server's own.
+	Roots []string
+	// Tokens says whether readers need a session token, and HopLimit how many routers the answer with such a token may
+	// pass plus one; 0 means 1.
+	Tokens   Tokens
+	HopLimit int
+	// Blobs are the files. A path that ends in a slash is the listing of a directory, where that is not the names in it.
 	Blobs []Blob
 }
 
+// Tokens says whether a tree is read with the session tokens of EC2's IMDSv2. The words are those of EC2's HttpTokens.
+type Tokens string
+
+// The ways to read a tree.
+const (
+	// NoTokens is for protocols that know no session.
+	NoTokens       Tokens = ""
+	TokensOptional Tokens = "optional"
+	TokensRequired Tokens = "required"
+)
+
 // Blob is one answer.
 type Blob struct {
+	// Path is relative to the roots of the tree, with slashes between its parts.
 	Path        string
 	ContentType string
 	Content     secret.Text
+	// Sealable means that the guest needs it for its first boot alone; see Seed.Seal.
+	Sealable bool
 }
 
-// Firmware is what a guest reads without a driver for disks or networks. Values may hold {{base}}, which the delivery
-// replaces by the URL that it serves the seed's tree at.
+// Base is what values of Firmware and KernelArgs hold in the place of the URL that a delivery serves the trees at. That
+// URL ends in a slash.
+const Base = "{{base}}"
+
+// Firmware is what a guest reads without a driver for disks or networks.
 type Firmware struct {
 	FwCfg  []FwCfg
 	SMBIOS []SMBIOS
+	// Credentials are for the guest's systemd (systemd.system-credentials(7)), which finds them in OEM strings or in
+	// files of the firmware configuration device.
+	Credentials []Credential
+}
+
+// Credential is a credential of systemd.
+type Credential struct {
+	// Name is such as ssh.authorized_keys.root.
+	Name    string
+	Content secret.Text
 }
 
 // FwCfg is a file of QEMU's firmware configuration device.

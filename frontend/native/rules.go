@@ -127,6 +127,7 @@ var rules = ruleSet{
 	"hardware.cpuShares": between(2, 262144), "hardware.cpuQuota": atLeast(1000), "hardware.cpuPeriod": between(1000, 1000000),
 
 	"boot.kernel": is(absolute), "boot.initrd": is(absolute), "boot.append": is(line),
-	"compat":     oneOf("kubevirt", "ovirt"),
+	"compat":                     oneOf("kubevirt", "ovirt"),
+	"metadataOptions.httpTokens": oneOf("required", "optional"), "metadataOptions.httpPutResponseHopLimit": between(1, 64),
 	"dataSource": is(simpleName), "dsmode": oneOf("local", "net", "disabled"), "restartPolicy": oneOf("Always", "OnFailure", "Never"),
 }
