@@ -106,13 +106,12 @@ func (n *Network) send(ctx context.Context, conn io.Writer) {
 	}
 }
 
-// pretends reports whether a frame is an ARP answer in the name of another address than the gateway's. The stack gives
-// those, as it stands in for every address; a guest that asks whether its own address is taken must not get one.
+// pretends reports whether a frame is an ARP answer in the name of an address that is not the network's own. The stack
+// gives those, as it stands in for every address; a guest that asks whether its own address is taken must not get one.
 func (n *Network) pretends(frame []byte) bool {
 	if len(frame) < headerSize || header.Ethernet(frame).Type() != header.ARPProtocolNumber {
 		return false
 	}
 	answer := header.ARP(frame[headerSize:])
-	return answer.IsValid() && answer.Op() == header.ARPReply &&
-		tcpip.AddrFromSlice(answer.ProtocolAddressSender()) != tcpip.AddrFrom4(n.config.Gateway.As4())
+	return answer.IsValid() && answer.Op() == header.ARPReply && !n.owns(tcpip.AddrFromSlice(answer.ProtocolAddressSender()))
 }

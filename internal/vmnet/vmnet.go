@@ -58,13 +58,17 @@ type Config struct {
 
 // Network is a running network.
 type Network struct {
-	config  Config
-	mac     tcpip.LinkAddress
-	stack   *stack.Stack
-	link    *channel.Endpoint
-	dial    net.Dialer
-	log     *slog.Logger
+	config Config
+	mac    tcpip.LinkAddress
+	stack  *stack.Stack
+	link   *channel.Endpoint
+	dial   net.Dialer
+	log    *slog.Logger
+
+	mutex   sync.Mutex
 	closers []io.Closer
+	// own are the addresses beside the gateway's that the network has for itself; see Listen.
+	own map[netip.Addr]bool
 
 	cancel  context.CancelFunc
 	context context.Context
@@ -82,7 +86,7 @@ func New(c Config, log *slog.Logger) (*Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Network{config: c, mac: mac, log: log, flows: make(chan struct{}, maxFlows)}
+	n := &Network{config: c, mac: mac, log: log, own: map[netip.Addr]bool{}, flows: make(chan struct{}, maxFlows)}
 	n.dial.Timeout = dialTimeout
 	n.context, n.cancel = context.WithCancel(context.Background())
 	n.link = channel.New(queued, uint32(c.MTU+headerSize), mac)
@@ -205,7 +209,10 @@ func (n *Network) Forward(l net.Listener, port uint16) {
 func (n *Network) Close() error {
 	n.cancel()
 	var errs []error
-	for _, c := range n.closers {
+	n.mutex.Lock()
+	closers := n.closers
+	n.mutex.Unlock()
+	for _, c := range closers {
 		errs = append(errs, c.Close())
 	}
 	n.stack.Close()

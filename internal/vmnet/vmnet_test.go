@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -78,6 +79,8 @@ func TestConfigure(t *testing.T) {
 type guest struct {
 	stack *stack.Stack
 	conn  net.Conn
+	// frames, when it is set, gets every frame before the stack does.
+	frames atomic.Pointer[func([]byte)]
 }
 
 const guestMAC = "\x52\x54\x00\x00\x00\x01"
@@ -102,6 +105,7 @@ func newGuest(t *testing.T, conn net.Conn, c vmnet.Config) *guest {
 		t.Fatal(err)
 	}
 	s.SetRouteTable([]tcpip.Route{{Destination: everywhere, Gateway: tcpip.AddrFrom4(c.Gateway.As4()), NIC: 1}})
+	g := &guest{stack: s, conn: conn}
 	ctx, cancel := context.WithCancel(context.Background())
 	received := make(chan struct{})
 	go func() {
@@ -114,6 +118,9 @@ func newGuest(t *testing.T, conn net.Conn, c vmnet.Config) *guest {
 			frame := make([]byte, binary.BigEndian.Uint32(size[:]))
 			if _, err := io.ReadFull(conn, frame); err != nil {
 				return
+			}
+			if see := g.frames.Load(); see != nil {
+				(*see)(frame)
 			}
 			p := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(frame)})
 			link.InjectInbound(0, p)
@@ -141,7 +148,7 @@ func newGuest(t *testing.T, conn net.Conn, c vmnet.Config) *guest {
 		link.Close()
 		s.Wait()
 	})
-	return &guest{s, conn}
+	return g
 }
 
 func (g *guest) dial(ctx context.Context, to string) (net.Conn, error) {
