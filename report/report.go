@@ -31,6 +31,10 @@ type Source string
 const (
 	// Agent is the reporter inside the guest.
 	Agent Source = "agent"
+	// HTTP is what the guest posts to its URL: cloud-init's own events, or the check-in of a guest of Ignition.
+	HTTP Source = "http"
+	// Systemd is what the guest's systemd tells its hypervisor.
+	Systemd Source = "systemd"
 	// SerialConsole is what the guest's console shows, which is less: errors are seen only where they are printed.
 	SerialConsole Source = "console"
 )
