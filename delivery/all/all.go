@@ -5,6 +5,7 @@ import (
 	"github.com/vmseed/vmseed/delivery"
 	"github.com/vmseed/vmseed/delivery/dir"
 	"github.com/vmseed/vmseed/delivery/firmware"
+	"github.com/vmseed/vmseed/delivery/metadata"
 	"github.com/vmseed/vmseed/delivery/volume"
 )
 
@@ -17,5 +18,6 @@ func Deliveries() []delivery.Delivery {
 		firmware.Ign(),
 		firmware.FwCfg(),
 		firmware.VirtioBlk(),
+		metadata.New(),
 	}
 }
