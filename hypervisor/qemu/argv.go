@@ -40,6 +40,8 @@ type command struct {
 	nics    []supervisor.NIC
 	down    []string
 	ssh     supervisor.SSH
+	// metadata is what the guest fetches by HTTP.
+	metadata *supervisor.Metadata
 	// once are those of the kernel's arguments that are for the first boot alone.
 	once []string
 	// agent are the users whose credentials the guest agent sets.
@@ -79,6 +81,7 @@ func build(vm hypervisor.VM, h host, accel string, sshPort int) (command, diag.L
 	b.channels()
 	b.disks()
 	b.network()
+	b.endpoints()
 	b.shares()
 	b.attachments()
 	b.hostDevices()

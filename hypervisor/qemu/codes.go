@@ -24,6 +24,8 @@ const (
 	CodeStaticDHCP
 	// CodeNoFwCfg is for a file of the firmware on an architecture without the device for it.
 	CodeNoFwCfg
+	// CodeNoService is for a guest that would fetch its seed over a network on which nobody serves it.
+	CodeNoService
 )
 
 // Codes explains the diagnostics of this package.
@@ -56,5 +58,10 @@ func Codes() []diag.Explanation {
 		{Code: CodeNoFwCfg, Title: "architecture without a firmware configuration device",
 			Text: "QEMU hands a guest files by its firmware configuration device (fw_cfg), which machines of IBM's s390x and ppc64le do not " +
 				"have. Ignition reads a block device with the serial number `ignition` there: `--delivery virtio-blk`, which `auto` chooses by itself."},
+		{Code: CodeNoService, Title: "metadata service out of the guest's reach",
+			Text: "The guest fetches its seed by HTTP, from a server that vmseed has inside the network of the VM (`--net stack`). QEMU's own network " +
+				"(`--net user`) could lead to it only by programs that QEMU starts, which its sandbox forbids, and a guest without a network, or " +
+				"with every cable unplugged, reaches nobody. Use `--net stack` and a NIC whose link is up, or choose a seed on a volume, such as " +
+				"`--datasource nocloud --delivery iso`."},
 	}
 }

@@ -46,7 +46,7 @@ func (b *builder) identity() {
 		have, known := values[key]
 		if !known {
 			order = append(order, key)
-		} else if !strings.EqualFold(have, value) {
+		} else if !strings.EqualFold(have, value) && b.stated(path, have) {
 			b.list.Add(diag.Diagnostic{Code: CodeFirmwareValue, Severity: diag.Warning, Range: b.at(path), Field: path,
 				Summary: fmt.Sprintf("the seed sets the SMBIOS %s of type %d to another value, which is used", key.field, key.kind)})
 		}
@@ -87,6 +87,13 @@ func (b *builder) identity() {
 	if option != "" {
 		b.add("-smbios", option)
 	}
+}
+
+// stated reports whether a firmware string is one that somebody asked for. The UUID mostly is vmseed's own choice, and the
+// serial number a copy of it.
+func (b *builder) stated(path, value string) bool {
+	_, written := b.vm.Machine.Places[path]
+	return written || path != "identity.uuid" && !(path == "identity.serial" && value == b.vm.Machine.Identity.UUID)
 }
 
 // oemString adds an OEM string from a file, because the arguments of a process are public and the string may be a seed.

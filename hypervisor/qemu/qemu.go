@@ -80,7 +80,7 @@ func (q *QEMU) derive(vm hypervisor.VM) (supervisor.Plan, command, diag.List, er
 		plan.Attempts = append(plan.Attempts, supervisor.Attempt{Accel: accel, Args: c.args})
 	}
 	plan.NICs, plan.LinksDown, plan.SSH, plan.Helpers = c.nics, c.down, c.ssh, c.helpers
-	plan.Once = c.once
+	plan.Metadata, plan.Once = c.metadata, c.once
 	if vm.Options.Booted {
 		plan = plan.Later()
 	}

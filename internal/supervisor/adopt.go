@@ -19,6 +19,9 @@ func (s *supervisor) adopt(pids []int) (<-chan error, error) {
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, startTime)
 	defer cancel()
+	if err := s.openService(); err != nil {
+		s.note("the guest finds no metadata service any more: %v", err) // which is no reason to end it
+	}
 	if err := s.connect(ctx, gone); err != nil {
 		if len(pids) == 0 {
 			return nil, errNotRunning

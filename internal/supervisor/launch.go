@@ -36,6 +36,9 @@ func (s *supervisor) launch() (<-chan error, error) {
 		}
 	}
 	s.sweepSockets()
+	if err := s.openService(); err != nil {
+		return nil, err
+	}
 	now := time.Now().UTC()
 	s.update(func(st *State) {
 		// The port of the last run is kept, so that what users wrote down stays true.
@@ -43,7 +46,8 @@ func (s *supervisor) launch() (<-chan error, error) {
 		if s.plan.SSH.None {
 			port = 0
 		}
-		*st = State{Status: Starting, Started: &now, Supervisor: os.Getpid(), SSHPort: port, Credentials: st.Credentials}
+		*st = State{Status: Starting, Started: &now, Supervisor: os.Getpid(), SSHPort: port, Credentials: st.Credentials,
+			Password: st.Password}
 	})
 	s.journal.add(Event{Status: Starting})
 	s.forgetCredentials()
@@ -233,6 +237,9 @@ func (s *supervisor) startNetworks(anyPort bool) error {
 			return err
 		}
 		s.links = append(s.links, network)
+	}
+	if err := s.startService(); err != nil {
+		return err
 	}
 	ssh := s.plan.SSH
 	if ssh.None || ssh.NIC < 0 || ssh.NIC >= len(s.links) {

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,10 +36,17 @@ const (
 	TPMSocket = "tpm.sock"
 	// controlSocket is the supervisor's own.
 	controlSocket = "control.sock"
+	// reportKeyFile is the key of the URLs at which the guest reports by HTTP; intakeFile is how far it has come there.
+	reportKeyFile = "report.key"
+	intakeFile    = "intake.json"
 )
 
-// planVersion changes when an older supervisor could not carry out a plan.
-const planVersion = 1
+// The versions of plans. There is a new one when an older supervisor could not carry out a plan, and a plan has the
+// lowest that does: an older supervisor leaves the guest of a servedPlan without its metadata service.
+const (
+	planVersion = 1
+	servedPlan  = 2
+)
 
 // Plan is everything that is needed to start a VM and to find it again. It holds no secret: those are in files of mode
 // 0600 that the arguments name.
@@ -56,6 +64,8 @@ type Plan struct {
 	// NICs are those whose network the supervisor provides.
 	NICs []NIC `json:"nics,omitempty"`
 	SSH  SSH   `json:"ssh"`
+	// Metadata is what the guest fetches by HTTP; nil means nothing.
+	Metadata *Metadata `json:"metadata,omitempty"`
 	// LinksDown are the devices whose cable is not plugged in.
 	LinksDown []string `json:"linksDown,omitempty"`
 	// Silence is how long a guest may go without a sign of life while there is another attempt; 0 means a minute.
@@ -94,6 +104,18 @@ type NIC struct {
 	Network vmnet.Config `json:"network"`
 }
 
+// Metadata is what the supervisor serves to its guest by HTTP, on the networks of all NICs.
+type Metadata struct {
+	// File holds the answers. delivery/metadata wrote it.
+	File string `json:"file"`
+	// Listen is the address, inside the guest's networks.
+	Listen netip.AddrPort `json:"listen"`
+	// Instance is the instance id for whose first boot the guest may report by HTTP; see ReportKey.
+	Instance string `json:"instance,omitempty"`
+	// Seal withdraws what the guest needs for its first boot alone, when that has gone well.
+	Seal bool `json:"seal,omitempty"`
+}
+
 // SSH is how the host reaches the guest's SSH server.
 type SSH struct {
 	// Port is that on 127.0.0.1; 0 means that the supervisor picks one.
@@ -123,6 +145,9 @@ func (p Plan) Later() Plan {
 // Save writes the plan into a VM's state directory.
 func (p Plan) Save(dir string) error {
 	p.Version = planVersion
+	if p.Metadata != nil {
+		p.Version = servedPlan
+	}
 	text, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		return err
@@ -140,7 +165,7 @@ func LoadPlan(dir string) (Plan, error) {
 	if err := json.Unmarshal(text, &p); err != nil {
 		return p, fmt.Errorf("%s: %w", filepath.Join(dir, planFile), err)
 	}
-	if p.Version != planVersion || len(p.Attempts) == 0 {
+	if p.Version < planVersion || p.Version > servedPlan || len(p.Attempts) == 0 {
 		return p, fmt.Errorf("%s was written by another version of vmseed (plan version %d)", filepath.Join(dir, planFile), p.Version)
 	}
 	return p, nil

@@ -4,14 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/vmseed/vmseed/report"
 )
 
-// hesitation is how long the console's word on the first boot waits for the reporter's, which says more and comes a
-// little later.
+// hesitation is how long a word on the first boot waits for the reporter's, which says more and comes a little later.
 const hesitation = 45 * time.Second
 
 // moment is how long the console's word on a failure of Ignition waits for more of its words. No reporter follows.
@@ -67,54 +67,63 @@ func (s *supervisor) take(m report.Message) {
 		}
 		s.answered[m.Boot] = m.Sequence
 	}
-	s.spoke = true
 	s.mutex.Unlock()
-	switch {
-	case known:
-	case m.Event.Stage.Ended():
-		s.firstBoot(m.Event)
-	default:
-		s.journal.add(Event{Report: &m.Event})
+	if !known {
+		s.hear(m.Event)
 	}
 }
 
-// fromConsole handles what the console shows of the first boot.
-func (s *supervisor) fromConsole(e report.Event) {
+// rank orders the sources of reports by how much they know. A word of one is not asked for once a better one was heard.
+func rank(s report.Source) int {
+	return slices.Index([]report.Source{"", report.SerialConsole, report.HTTP, report.Agent}, s)
+}
+
+// hear handles what one of the sources says of the first boot. A final word that is not of the best source waits for a
+// better one, which comes a little later.
+func (s *supervisor) hear(e report.Event) {
 	s.mutex.Lock()
-	spoke := s.spoke
-	s.rough = nil
-	if e.Stage.Ended() && !spoke {
+	worse := rank(e.Source) < rank(s.heard)
+	if !worse {
+		s.heard, s.rough = e.Source, nil
+	}
+	final := e.Source == report.Agent
+	if !worse && !final && e.Stage.Ended() {
 		s.rough = &e
 	}
 	s.mutex.Unlock()
-	if spoke {
-		return
-	}
-	if !e.Stage.Ended() {
+	switch {
+	case worse:
+	case !e.Stage.Ended():
 		s.journal.add(Event{Report: &e})
-		return
+	case final:
+		s.firstBoot(e)
+	default:
+		s.working.Go(func() { s.await(&e) })
 	}
-	s.working.Go(func() {
-		wait := hesitation
-		switch {
-		case e.Result == nil:
-			wait = patience
-		case e.Stage == report.Failed && strings.HasPrefix(e.Result.Agent, report.Ignition):
-			wait = moment
-		}
-		if sleep(s.ctx, wait) != nil {
-			return // finish takes it from there
-		}
-		s.mutex.Lock()
-		mine := s.rough == &e && !s.spoke
-		if mine {
-			s.rough = nil
-		}
-		s.mutex.Unlock()
-		if mine {
-			s.firstBoot(e)
-		}
-	})
+}
+
+// await records a rough word on the first boot when no better one has come for some time.
+func (s *supervisor) await(e *report.Event) {
+	wait := hesitation
+	switch {
+	case e.Source != report.SerialConsole:
+	case e.Result == nil:
+		wait = patience
+	case e.Stage == report.Failed && strings.HasPrefix(e.Result.Agent, report.Ignition):
+		wait = moment
+	}
+	if sleep(s.ctx, wait) != nil {
+		return // finish takes it from there
+	}
+	s.mutex.Lock()
+	mine := s.rough == e
+	if mine {
+		s.rough = nil
+	}
+	s.mutex.Unlock()
+	if mine {
+		s.firstBoot(*e)
+	}
 }
 
 // firstBoot records a final word on the first boot. A later boot of the same instance has nothing to say on it.
@@ -126,6 +135,9 @@ func (s *supervisor) firstBoot(e report.Event) {
 		if err := s.plan.Later().Save(s.dir); err != nil {
 			s.note("the next start will be a first boot again: %v", err)
 		}
+	}
+	if e.Stage == report.Done {
+		s.seal()
 	}
 	s.update(func(st *State) {
 		if st.FirstBoot == nil || e.Result != nil && e.Result.FirstBoot {

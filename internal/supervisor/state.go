@@ -48,6 +48,16 @@ type State struct {
 	FirstBoot *report.Event `json:"firstBoot,omitempty"`
 	// Credentials is how far those have come that the guest agent sets; nil means that there are none.
 	Credentials *Condition `json:"credentials,omitempty"`
+	// Password is what the guest has posted to OpenStack's metadata service; nil means that there is none.
+	Password *Password `json:"password,omitempty"`
+}
+
+// Password is the password of the guest's administrator as cloudbase-init posts it: encrypted with the machine's first
+// SSH key, in base64.
+type Password struct {
+	// Instance is the instance id of the guest that posted it.
+	Instance  string `json:"instance"`
+	Encrypted string `json:"encrypted"`
 }
 
 // Condition is whether something that was asked for is so.

@@ -33,6 +33,8 @@ type supervisor struct {
 	serial  *serial
 	console *report.Console
 	links   []*vmnet.Network
+	// service is what answers the guest's requests by HTTP; nil means that nothing does.
+	service *service
 	// attempted is the number of the attempt that QEMU runs by.
 	attempted int
 	// working are the goroutines that belong to the run; they end when ctx does.
@@ -47,13 +49,13 @@ type supervisor struct {
 	stopping bool
 	// shutdown is the reason of QEMU's last SHUTDOWN event.
 	shutdown string
-	// spoke means that the reporter in the guest was heard.
-	spoke bool
+	// heard is the best of the sources that reported so far; see rank.
+	heard report.Source
 	// answered are the numbers of the reporter's last lines, by boot.
 	answered map[string]int
 	// credentials ends the attempts to set credentials in the guest; nil means that there are none.
 	credentials context.CancelFunc
-	// rough is the console's word on the first boot, kept until it is sure that there is no better.
+	// rough is a word on the first boot that is kept until it is sure that there is no better.
 	rough *report.Event
 
 	// ready is closed when the state is true: what an earlier supervisor wrote down may be long over.
@@ -115,7 +117,7 @@ func (s *supervisor) run() error {
 	}
 	defer s.journal.close()
 	s.replay()
-	s.console = report.NewConsole(s.name(), time.Now, s.fromConsole)
+	s.console = report.NewConsole(s.name(), time.Now, s.hear)
 	s.serial = newSerial(s.dir, s.fromGuest)
 
 	server, err := s.listenControl()
@@ -148,8 +150,8 @@ func (s *supervisor) name() string { return s.plan.Namespace + "/" + s.plan.Name
 // replay learns from the events of earlier supervisors what the guest said already.
 func (s *supervisor) replay() {
 	for _, e := range s.journal.events {
-		if e.Report != nil && e.Report.Source == report.Agent {
-			s.spoke = true
+		if e.Report != nil && rank(e.Report.Source) > rank(s.heard) {
+			s.heard = e.Report.Source
 		}
 	}
 }
@@ -254,7 +256,7 @@ func (s *supervisor) finish(err error) {
 	s.mutex.Lock()
 	monitor := s.monitor
 	s.monitor = nil
-	rough, spoke := s.rough, s.spoke
+	rough, heard := s.rough, s.heard
 	s.mutex.Unlock()
 	if monitor != nil {
 		_ = monitor.Close()
@@ -269,7 +271,7 @@ func (s *supervisor) finish(err error) {
 	if kept {
 		return // QEMU runs on, and the next client starts a new supervisor
 	}
-	if rough != nil && !spoke {
+	if rough != nil && rank(rough.Source) >= rank(heard) {
 		s.firstBoot(*rough)
 	}
 	_ = endProcesses(processesIn(s.dir, s.helpers()...))
