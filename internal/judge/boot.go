@@ -28,6 +28,10 @@ type BootRequest struct {
 	NetworkStageOnly bool `json:"network_stage_only,omitempty"`
 	// Consume makes user-data take effect too, as far as no program is run.
 	Consume bool `json:"consume,omitempty"`
+	// Network is where the guest finds the servers of the test; without one it
+	// reaches those on the loopback interface alone. The guest's DHCP is taken
+	// for done.
+	Network *Network `json:"-"`
 	// Modules run after Consume; see UserDataInput.
 	Modules []string `json:"modules,omitempty"`
 	// Render names the renderers to write the network configuration with.
@@ -109,7 +113,11 @@ func (r *Release) Boot(tb testing.TB, request BootRequest) BootResult {
 	if len(request.Disks) > 0 {
 		needTools(tb, "blkid", "xorriso", "mcopy")
 	}
+	input := struct {
+		BootRequest
+		Metadata bool `json:"metadata"` // addresses of metadata services exist
+	}{request, request.Network != nil}
 	var answer BootResult
-	ask(tb, r.Root, "boot", request, &answer)
+	askIn(tb, request.Network, r.Root, "boot", input, &answer)
 	return answer
 }

@@ -160,6 +160,12 @@ func (r *Release) Command(tb testing.TB, files map[string][]byte, args ...string
 // not a verdict, and ends the test.
 func ask(tb testing.TB, root, script string, request, answer any) {
 	tb.Helper()
+	askIn(tb, nil, root, script, request, answer)
+}
+
+// askIn is ask in a network.
+func askIn(tb testing.TB, network *Network, root, script string, request, answer any) {
+	tb.Helper()
 	input, err := json.Marshal(request)
 	if err != nil {
 		tb.Fatal(err)
@@ -175,7 +181,8 @@ func ask(tb testing.TB, root, script string, request, answer any) {
 	cmd.Stdin = bytes.NewReader(input)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
+	network.inside(tb, func() { err = cmd.Run() })
+	if err != nil {
 		tb.Fatalf("judge %s of %s: %v\n%s", script, root, err, tail(stderr.String(), 4000))
 	}
 	if err := json.Unmarshal(stdout.Bytes(), answer); err != nil {

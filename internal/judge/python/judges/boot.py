@@ -10,7 +10,8 @@ from judges import consume, machine, network, sandbox, tagged
 
 
 def judge(request, root, workdir):
-    sandbox.close(workdir, machine.PROGRAMS)
+    hosts = machine.METADATA_HOSTS if request.get("metadata") else ()
+    sandbox.close(workdir, machine.PROGRAMS, hosts)
     guest = machine.Machine(request, root, workdir)
     guest.prepare()
     with guest.running():

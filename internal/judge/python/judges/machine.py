@@ -20,6 +20,9 @@ import yaml
 # Programs with which seed images are probed and read.
 PROGRAMS = ("blkid", "xorriso", "mcopy")
 
+# Where metadata services answer, in a network that has them.
+METADATA_HOSTS = ("169.254.169.254", "fd00:ec2::254")
+
 # What the guest calls these directories, and where they are below WORKDIR/guest.
 CLOUD_DIR = "/var/lib/cloud"
 RUN_DIR = "/run/cloud-init"
@@ -94,8 +97,10 @@ class Machine:
     def running(self):
         """Replace the edges of cloud-init for the time of one boot."""
         import cloudinit.distros  # 25.1 has an import cycle that starts elsewhere
-        from cloudinit import dmi, helpers, net, stages, subp, temp_utils, util
-        from cloudinit.net import netplan
+        from cloudinit import (
+            dmi, helpers, net, netinfo, stages, subp, temp_utils, util,
+        )
+        from cloudinit.net import ephemeral, netplan
 
         write_file, paths_init = util.write_file, helpers.Paths.__init__
         sleep = time.sleep
@@ -143,6 +148,13 @@ class Machine:
         ):
             if hasattr(target, name):
                 replaced.append((target, name, value))
+        # There is no program to ask about the machine's interfaces.
+        replaced.append((netinfo, "netdev_info", lambda *_: {}))
+        for name in ("EphemeralIPNetwork", "EphemeralDHCPv4"):
+            # The network for which the local stage wants a lease is there already.
+            lease = getattr(ephemeral, name)
+            replaced.append((lease, "__enter__", lambda self: self))
+            replaced.append((lease, "__exit__", lambda *_: None))
         with contextlib.ExitStack() as stack:
             for target, name, value in replaced:
                 stack.enter_context(mock.patch.object(target, name, value))
