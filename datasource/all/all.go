@@ -13,6 +13,7 @@ import (
 	"github.com/vmseed/vmseed/datasource/internal/translate"
 	"github.com/vmseed/vmseed/datasource/internal/userdata"
 	"github.com/vmseed/vmseed/datasource/nocloud"
+	"github.com/vmseed/vmseed/datasource/openstack"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/cloudconfig"
 	"github.com/vmseed/vmseed/format/cloudconfig/lint"
@@ -26,12 +27,13 @@ func DataSources() []datasource.DataSource {
 		nocloud.New(),
 		configdrive.New(),
 		ignition.New(),
+		openstack.New(),
 	}
 }
 
 // Codes explains the diagnostics of the data sources and of the formats that they write.
 func Codes() []diag.Explanation {
 	return slices.Concat(cloudconfig.Codes(), lint.Codes(), netconfig.Codes(), mimepart.Codes(),
-		userdata.Codes(), metadata.Codes(), network.Codes(), configdrive.Codes(),
+		userdata.Codes(), metadata.Codes(), network.Codes(), configdrive.Codes(), nocloud.Codes(), openstack.Codes(),
 		config.Codes(), ignition.Codes(), translate.Codes())
 }

@@ -54,36 +54,25 @@ func (c ConfigDrive) ExpressesFor(m machine.Machine, _ datasource.Options) machi
 
 // Render makes the seed.
 func (c ConfigDrive) Render(m machine.Machine, o datasource.Options) (seed.Seed, diag.List) {
-	var l diag.List
-	meta, instance, problems := metaData(m)
-	l = append(l, problems...)
+	meta, instance, l := metaData(m)
 	net, contents, problems := networkFiles(m, meta)
 	l = append(l, problems...)
 	if !ignition.Machine(m) {
 		holdDown(m, meta, &contents)
-		revised(m, instance, &l)
+		if metadata.Cached(m, instance) {
+			l.Notef(CodeRevision, m.Places.Find("identity.instanceID"), "run cloud-init clean in a guest that had none",
+				"a guest whose instance has a revision already runs its first boot again; one that had none does not look at another drive, because its id is the UUID of the firmware")
+		}
 	}
 	if m.UserData.Raw {
 		m = inject(m, meta, &contents, &l)
 	}
-	text, err := meta.EncodeIn(style(m))
-	if err != nil {
-		l.Errorf(metadata.CodeValue, m.Places.Find("metaData"), "", "meta-data cannot be written: %v", err)
-	}
-	user, problems := userdata.User(m, o)
-	l = append(l, problems...)
-	vendor, problems := userdata.Vendor(m, o)
-	l = append(l, problems...)
+	d := documents{meta: meta, instance: instance, network: net}
+	l = append(l, d.render(m, o)...)
 
-	v := seed.Volume{Label: Label, Files: []seed.File{
-		{Path: base + "meta_data.json", Content: secret.FromBytes(text)}, {Path: base + "user_data", Content: user}}}
-	if !vendor.IsZero() {
-		// The whole document under the key that cloud-init looks for; other agents pass it over.
-		text, err := metadata.Object{"cloud-init": vendor.Reveal()}.Encode()
-		if err != nil {
-			l.Errorf(metadata.CodeValue, m.Places.Find("vendorData"), "", "vendor-data cannot be written: %v", err)
-		}
-		v.Files = append(v.Files, seed.File{Path: base + "vendor_data.json", Content: secret.FromBytes(text)})
+	v := seed.Volume{Label: Label, Files: []seed.File{{Path: base + "meta_data.json", Content: d.metaText}, {Path: base + "user_data", Content: d.user}}}
+	if !d.vendor.IsZero() {
+		v.Files = append(v.Files, seed.File{Path: base + "vendor_data.json", Content: d.vendor})
 	}
 	if !net.IsZero() {
 		v.Files = append(v.Files, seed.File{Path: base + "network_data.json", Content: net})
@@ -91,8 +80,7 @@ func (c ConfigDrive) Render(m machine.Machine, o datasource.Options) (seed.Seed,
 	v.Files = append(v.Files, contents...)
 	return seed.Seed{
 		Machine: seed.Name{Namespace: m.Namespace, Name: m.Name}, DataSource: c.Name(),
-		Identity: seed.Identity{InstanceID: instance, UUID: m.Identity.UUID, Hostname: meta.Text("hostname")},
-		Volumes:  []seed.Volume{v},
+		Identity: d.identity(m), Volumes: []seed.Volume{v},
 	}, l
 }
 
@@ -146,18 +134,6 @@ func metaData(m machine.Machine) (meta metadata.Object, instance string, l diag.
 		meta["public_keys"] = metadata.KeyMap(keyPrefix, keys)
 	}
 	return meta, instance, l
-}
-
-// revised says that a guest with the UUID of its firmware for an instance id does not look at the drive of a later revision
-// (check_instance_id of DataSourceConfigDrive.py, 22.4 to 26.2).
-func revised(m machine.Machine, instance string, l *diag.List) {
-	base := m
-	base.Identity.Revision = 0
-	id, uuid := base.Identity.Instance(), m.Identity.UUID
-	if m.Identity.Revision != 0 && strings.EqualFold(id, uuid) && strings.HasPrefix(instance, id) {
-		l.Notef(CodeRevision, m.Places.Find("identity.instanceID"), "run cloud-init clean in a guest that had none",
-			"a guest whose instance has a revision already runs its first boot again; one that had none does not look at another drive, because its id is the UUID of the firmware")
-	}
 }
 
 // style returns how meta_data.json is written for a machine.

@@ -9,6 +9,9 @@
 // The platform is stamped into an image. One that looks elsewhere boots without the config and without a word, or waits
 // for it for ever. The volumes are those of cloud-init's data sources, with instance data for Afterburn beside the config.
 //
+// Over HTTP the platform openstack reads openstack/latest/user_data of OpenStack's metadata service. Every other one
+// follows the kernel argument ignition.config.url to ignition/config.ign.
+//
 // Source: Ignition's documentation of supported platforms and its code of 2.14 to 2.26; Flatcar's documentation.
 package ignition
 
@@ -22,6 +25,7 @@ import (
 	"github.com/vmseed/vmseed/datasource/internal/network"
 	"github.com/vmseed/vmseed/datasource/internal/userdata"
 	"github.com/vmseed/vmseed/datasource/nocloud"
+	"github.com/vmseed/vmseed/datasource/openstack"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/netconfig"
 	"github.com/vmseed/vmseed/machine"
@@ -38,6 +42,8 @@ type platform struct {
 	// fwCfg is the name of the file of fw_cfg, volume the data source whose volume holds the config. One of them is set.
 	fwCfg  string
 	volume datasource.DataSource
+	// service is the data source whose tree holds the config over HTTP, if the platform asks a service of its own accord.
+	service datasource.DataSource
 	// args are what a kernel that is started without the image's boot loader needs.
 	args []string
 }
@@ -48,7 +54,7 @@ func platforms() []platform {
 		{name: "qemu", fwCfg: seed.IgnitionItem, args: args("qemu")},
 		// Flatcar's own names come first. What its initramfs does not know, it passes over.
 		{name: "flatcar", fwCfg: seed.FlatcarItem, args: append([]string{"flatcar.first_boot=1", "flatcar.oem.id=qemu"}, args("qemu")...)},
-		{name: "openstack", volume: configdrive.New(), args: args("openstack")},
+		{name: "openstack", volume: configdrive.New(), service: openstack.New(), args: args("openstack")},
 		{name: "kubevirt", volume: configdrive.New(), args: args("kubevirt")},
 		{name: "proxmoxve", volume: nocloud.New(), args: args("proxmoxve")},
 	}
@@ -92,14 +98,18 @@ func (Ignition) Name() string { return "ignition" }
 // Expresses lists what reaches the guest of the default platform: what stands in the config.
 func (Ignition) Expresses() machine.FieldSet { return config.Expresses() }
 
-// ExpressesFor adds the instance data that the volumes of some platforms hold.
+// ExpressesFor adds the instance data that the volumes of some platforms hold, or the service.
 func (Ignition) ExpressesFor(m machine.Machine, o datasource.Options) machine.FieldSet {
 	p, _, _ := platformOf(m, o)
-	if p.volume == nil {
+	holder := p.volume
+	if o.HTTP {
+		holder = p.service
+	}
+	if holder == nil {
 		return config.Expresses()
 	}
 	var beside []machine.Field
-	for _, f := range p.volume.Expresses().Fields() {
+	for _, f := range holder.Expresses().Fields() {
 		if !userdata.Expresses().Has(f) && f != "adminPassword" {
 			beside = append(beside, f)
 		}
@@ -123,11 +133,21 @@ func (i Ignition) Render(m machine.Machine, o datasource.Options) (seed.Seed, di
 		return s, l
 	}
 	s.KernelArgs = p.args
-	if p.volume == nil {
+	switch {
+	case o.HTTP && p.service != nil:
+		inner, problems := beside(p.service, m, o, text)
+		s.Trees, s.Firmware, s.Identity, s.Seal = inner.Trees, inner.Firmware, inner.Identity, inner.Seal
+		return s, append(l, problems...)
+	case o.HTTP:
+		serve(&s, m, p, text)
+		l.Notef(CodeKernel, m.Places.Find("guest.ignitionPlatform"), "start the VM with a kernel of its own, or take an image of the platform openstack",
+			"an image of the platform %s asks no service: it finds the config by a kernel argument, which its boot loader does not give", name)
+		return s, l
+	case p.volume == nil:
 		s.Firmware.FwCfg = []seed.FwCfg{{Name: p.fwCfg, Content: text}}
 		return s, append(l, checkSize(m, text.Len())...)
 	}
-	inner, problems := volume(p.volume, m, o, text)
+	inner, problems := beside(p.volume, m, o, text)
 	s.Volumes, s.Identity = inner.Volumes, inner.Identity
 	return s, append(l, problems...)
 }
@@ -150,12 +170,12 @@ func checkSize(m machine.Machine, size int) (l diag.List) {
 	return l
 }
 
-// volume renders the volume with the config as user-data, and what Afterburn reads beside it. The network stands there as
-// well if the form of the data source can say all of it.
-func volume(ds datasource.DataSource, m machine.Machine, o datasource.Options, text secret.Text) (seed.Seed, diag.List) {
-	beside := machine.NewFieldSet("identity", "network", "ssh.authorizedKeys")
+// beside renders the seed of another data source with the config as user-data, and what Afterburn reads beside it. The
+// network stands there as well if the form of the data source can say all of it.
+func beside(ds datasource.DataSource, m machine.Machine, o datasource.Options, text secret.Text) (seed.Seed, diag.List) {
+	afterburn := machine.NewFieldSet("identity", "network", "ssh.authorizedKeys")
 	for _, f := range config.Expresses().Fields() {
-		if !beside.Has(f) {
+		if !afterburn.Has(f) {
 			machine.Clear(&m, f)
 		}
 	}

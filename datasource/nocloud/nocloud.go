@@ -1,5 +1,6 @@
 // Package nocloud renders the seed of cloud-init's data source NoCloud: a volume labelled cidata with meta-data,
-// user-data, and where there is something to say vendor-data and network-config.
+// user-data, and where there is something to say vendor-data and network-config. Over HTTP it is a directory of all four,
+// which the serial number of the firmware points to.
 //
 // Source: cloud-init's documentation of NoCloud, and its code from 22.4 to 26.2 where that differs.
 package nocloud
@@ -83,6 +84,14 @@ func (n NoCloud) Render(m machine.Machine, o datasource.Options) (seed.Seed, dia
 	net, problems := networkConfig(m)
 	l = append(l, problems...)
 
+	s := seed.Seed{
+		Machine: seed.Name{Namespace: m.Namespace, Name: m.Name}, DataSource: n.Name(),
+		Identity: seed.Identity{InstanceID: instance, UUID: m.Identity.UUID, Hostname: meta.Text("local-hostname")},
+	}
+	if o.HTTP {
+		serve(&s, m, documents{secret.FromBytes(text), user, vendor, net})
+		return s, append(l, checkServed(m, o, !net.IsZero())...)
+	}
 	v := seed.Volume{Label: Label, Files: []seed.File{
 		{Path: "meta-data", Content: secret.FromBytes(text)}, {Path: "user-data", Content: user}}}
 	if !vendor.IsZero() {
@@ -91,11 +100,8 @@ func (n NoCloud) Render(m machine.Machine, o datasource.Options) (seed.Seed, dia
 	if !net.IsZero() {
 		v.Files = append(v.Files, seed.File{Path: "network-config", Content: net})
 	}
-	return seed.Seed{
-		Machine: seed.Name{Namespace: m.Namespace, Name: m.Name}, DataSource: n.Name(),
-		Identity: seed.Identity{InstanceID: instance, UUID: m.Identity.UUID, Hostname: meta.Text("local-hostname")},
-		Volumes:  []seed.Volume{v},
-	}, l
+	s.Volumes = []seed.Volume{v}
+	return s, l
 }
 
 // secondNames gives the public keys the form that KubeVirt writes, and adds the names under which CoreOS' Afterburn looks for

@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -119,3 +120,30 @@ func KeyMap(prefix string, keys any) any {
 	}
 	return out
 }
+
+// KeyList lists public keys that stand in a member as a mapping, a list or a text. The order of a mapping is that of its
+// names, a shorter name before a longer one.
+func KeyList(keys any) (out []string) {
+	switch k := keys.(type) {
+	case []string:
+		return slices.Clone(k)
+	case []any:
+		for _, v := range k {
+			out = append(out, fmt.Sprint(v))
+		}
+	case string:
+		out = append(out, k)
+	case map[string]string:
+		for _, name := range slices.SortedFunc(maps.Keys(k), byNumber) {
+			out = append(out, k[name])
+		}
+	case map[string]any:
+		for _, name := range slices.SortedFunc(maps.Keys(k), byNumber) {
+			out = append(out, fmt.Sprint(k[name]))
+		}
+	}
+	return out
+}
+
+// byNumber compares names that end in numbers: key-9 comes before key-10.
+func byNumber(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }

@@ -74,3 +74,24 @@ func TestTags(t *testing.T) {
 		t.Errorf("a machine without tags has %v %v", bare, l)
 	}
 }
+
+func TestKeyList(t *testing.T) {
+	var many, named []string
+	numbered := map[string]string{}
+	for i := range 12 {
+		many = append(many, fmt.Sprint("k", i))
+		numbered[fmt.Sprint("key-", i)] = many[i]
+	}
+	for _, tt := range []struct {
+		keys any
+		want []string
+	}{
+		{many, many}, {numbered, many}, {KeyMap("key-", many), many},
+		{map[string]any{"b": "2", "a": "1"}, []string{"1", "2"}},
+		{[]any{"a", 1}, []string{"a", "1"}}, {"a", []string{"a"}}, {nil, named},
+	} {
+		if got := KeyList(tt.keys); fmt.Sprint(got) != fmt.Sprint(tt.want) {
+			t.Errorf("%v: %v, want %v", tt.keys, got, tt.want)
+		}
+	}
+}

@@ -141,6 +141,16 @@ func Instance(m machine.Machine, stated string) string {
 	return m.Identity.Instance()
 }
 
+// Cached reports whether a guest of OpenStack's data sources may go on with what it has cached, although the machine's first
+// boot is asked for again: whose instance id was the UUID of the firmware does not look for another (check_instance_id of
+// DataSourceConfigDrive.py and DataSourceOpenStack.py, 22.4 to 26.2). Instance is the id that the guest is to find now.
+func Cached(m machine.Machine, instance string) bool {
+	base := m
+	base.Identity.Revision = 0
+	id := base.Identity.Instance()
+	return m.Identity.Revision != 0 && strings.EqualFold(id, m.Identity.UUID) && strings.HasPrefix(instance, id)
+}
+
 // Common are the instance data that every data source shows under its own names.
 func Common(m machine.Machine, names map[string]string) Object {
 	id := m.Identity

@@ -84,6 +84,9 @@ func (g Guest) version() version {
 	return g.v
 }
 
+// Before reports whether the guest's cloud-init is older than a release, such as 24.3.
+func (g Guest) Before(year, number int) bool { return g.version().before(version{year, number}) }
+
 // String names the guest for messages, such as "debian-12 (cloud-init 22.4)".
 func (g Guest) String() string {
 	if g.name == "" || strings.HasPrefix(g.name, "cloud-init=") {
