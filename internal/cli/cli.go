@@ -189,7 +189,7 @@ func (a *app) root() *cobra.Command {
 	}
 	root.AddCommand(a.render(), a.show(), a.check(), a.explain(), a.diff(), a.convert(), a.localds(),
 		a.run(), a.list(), a.inspect(), a.start(), a.stop(), a.restart(), a.removeVM(), a.waitFor(), a.logs(), a.console(),
-		a.ssh(), a.sshConfig(), a.cp(), a.imageCommand(), a.serve(), a.doctor(), a.supervise(), a.versionCommand())
+		a.ssh(), a.sshConfig(), a.cp(), a.imageCommand(), a.metadata(), a.serve(), a.doctor(), a.supervise(), a.versionCommand())
 	complete(root, a.words())
 	return root
 }

@@ -12,11 +12,12 @@ import (
 	hypervisors "github.com/vmseed/vmseed/hypervisor/all"
 	"github.com/vmseed/vmseed/image"
 	"github.com/vmseed/vmseed/internal/boot"
+	"github.com/vmseed/vmseed/internal/metadataservice"
 	"github.com/vmseed/vmseed/machine"
 )
 
 // explanations returns what every package has to say about its diagnostics.
 func explanations() []diag.Explanation {
 	return slices.Concat(vmseed.Codes(), Codes(), boot.Codes(), machine.Codes(), image.Codes(), frontends.Codes(), datasources.Codes(), hypervisors.Codes(),
-		daemon.Codes(), ovirtapi.Codes())
+		daemon.Codes(), ovirtapi.Codes(), metadataservice.Codes())
 }
