@@ -34,16 +34,12 @@ systemctl() {
 
 // The reporter's own code in the shells that guests have, each of which must make the same sense of it.
 func TestIgnitionReporterSpeaksJSON(t *testing.T) {
-	script, err := os.ReadFile("ignition.sh")
+	functions, err := os.ReadFile("facts.sh")
 	if err != nil {
 		t.Fatal(err)
 	}
-	functions, _, ok := strings.Cut(string(script), "\nboot=")
-	if !ok {
-		t.Fatal("where the program begins is not to be found")
-	}
 	file := filepath.Join(t.TempDir(), "report.sh")
-	if err := os.WriteFile(file, []byte(functions+fakeTools+"boot=b\nprintf '{\"boot\":\"b\",\"seq\":1,\"stage\":\"done\",%s}\\n' \"$(result)\"\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(string(functions)+fakeTools+"boot=b\nprintf '{\"boot\":\"b\",\"seq\":1,\"stage\":\"done\",%s}\\n' \"$(result)\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, shell := range [][]string{{"dash"}, {"bash"}, {"bash", "--posix"}, {"busybox", "sh"}} {

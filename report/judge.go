@@ -65,6 +65,10 @@ func distinct(in []string) []string {
 const (
 	// CodeVendorDataOff is for user-data that switches vendor-data off, and the reporter with it.
 	CodeVendorDataOff diag.Code = 6100 + iota
+	// CodeReportingTaken is for user-data that puts something else in the place of the reporting webhook.
+	CodeReportingTaken
+	// CodePhoneHomeTaken is for user-data that posts the guest's host keys to somebody else.
+	CodePhoneHomeTaken
 )
 
 // Codes explains the diagnostics of this package.
@@ -74,5 +78,12 @@ func Codes() []diag.Explanation {
 			Text: "`run` learns how the first boot went from a reporter in the vendor-data. The user-data has `vendor_data: {enabled: " +
 				"false}`, so the guest ignores it, and `run` reads the serial console instead. Warnings that cloud-init does not print " +
 				"there are missed."},
+		{Code: CodeReportingTaken, Title: "the reporting webhook is replaced",
+			Text: "A guest that gets its seed from the metadata service is told to report its first boot there, by a handler of cloud-init's " +
+				"`reporting` with the name `vmseed`. cloud-init joins it with the handlers of the user-data, which keep working, unless the " +
+				"user-data has one of that name, or `reporting` is no mapping."},
+		{Code: CodePhoneHomeTaken, Title: "phone_home is the user's",
+			Text: "cloud-init has one `phone_home`, and the author's own is kept. The guest then posts its host keys and its name there alone. " +
+				"How the first boot went is reported all the same."},
 	}
 }

@@ -1,5 +1,5 @@
 // Package intake takes what guests say of their first boot over HTTP: cloud-init's reporting webhook, its phone_home,
-// and the check-in of a guest that Ignition set up.
+// the check-in of a guest that Ignition set up, and Afterburn's.
 //
 // Each guest gets a URL of its own, which is signed for one machine and one instance, and so for one first boot: nobody
 // can report for another. After the final word on that first boot nothing that is said there counts any more. The
@@ -9,13 +9,33 @@ package intake
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vmseed/vmseed/report"
 	"github.com/vmseed/vmseed/secret"
+)
+
+// Bounds of what a guest may say.
+const (
+	// MaxBody is the longest body of a request, in bytes.
+	MaxBody = 64 << 10
+	// maxEvents is how many events of one first boot are passed on, the final one apart. cloud-init has a hundred.
+	maxEvents = 2000
+	// burst and refill are of the requests that a guest may make: so many at once, and so many a second. All events of a
+	// first boot of cloud-init are within the burst.
+	burst  = 300
+	refill = 20
+	// maxComplaints is how often the log says that a guest's word was dropped.
+	maxComplaints = 20
+	// minKey is the shortest key, in bytes.
+	minKey = 16
 )
 
 // Options are what an intake may be told, all of it optional.
@@ -23,10 +43,10 @@ type Options struct {
 	// Sender names the machine (namespace/name) that a request is from, where the server knows better than by the URL,
 	// such as by the address. Another machine's URL is then as good as none. known is false where it does not know.
 	Sender func(context.Context) (machine string, known bool)
-	// Keep stores what Open shall be given after a restart of this program, for a machine. It is called before the guest
-	// is answered; with an error the guest is told to try again. Without Keep, a restart in the middle of a first boot
-	// forgets the host keys and the failed modules that were told before it, and the URL takes a first boot's words
-	// again after the final one.
+	// Keep stores what Open shall be given after a restart of this program, for a machine. It is called with one state of a
+	// machine at a time. Before the guest gets an answer to its final word, its state is kept: with an error the guest is
+	// told to try again. Without Keep, a restart in the middle of a first boot forgets the host keys and the failed modules
+	// that were told before it, and the URL takes a first boot's words again after the final one.
 	Keep func(machine string, state []byte) error
 	// NotFound answers what is denied; nil means http.NotFound. It should be what the server says to any path that it
 	// does not have.
@@ -47,24 +67,67 @@ type Intake struct {
 	guests map[string]*guest // by machine
 }
 
-// guest is a machine that may report.
-type guest struct {
-	instance string
+// New makes an intake whose URLs are signed with key, of 16 bytes or more: with a shorter one, nothing is let in. emit gets
+// the events of all machines, each machine's in the order in which it said them; it must not block. A final word is passed
+// on before it is kept, so a crash between the two has it passed on again: at least once, not at most once.
+func New(key secret.Text, emit func(report.Event), o Options) *Intake {
+	if o.NotFound == nil {
+		o.NotFound = http.HandlerFunc(http.NotFound)
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Intake{key: key, emit: emit, o: o, guests: map[string]*guest{}}
 }
 
-// New makes an intake whose URLs are signed with key, of 16 bytes or more: with a shorter one, nothing is let in. emit gets
-// the events of all machines in the order in which each machine said them; it must not block.
-func New(key secret.Text, emit func(report.Event), o Options) *Intake {
-	return &Intake{key: key, emit: emit, o: o, guests: map[string]*guest{}}
+// guest is a machine that may report.
+type guest struct {
+	machine, instance string
+
+	mutex  sync.Mutex
+	record report.Record
+	// last is the digest of the final word, once there was one; latest is that of the latest word.
+	last, latest []byte
+	kept         string
+	// answered is the last line of each boot's check-in that was taken.
+	answered map[string]int
+	// events and dropped count what was passed on, and what was not taken.
+	events  int
+	dropped atomic.Int32
+	tokens  float64
+	filled  time.Time
+}
+
+// state is what is kept of a guest.
+type state struct {
+	Instance string        `json:"instance"`
+	Last     []byte        `json:"last,omitempty"`
+	Record   report.Record `json:"record"`
 }
 
 // Open lets a machine (namespace/name) report of the first boot of an instance. The machine's URL of another instance is
 // void from then on. kept is what Options.Keep got last for the machine, nil for nothing; what it says of another
-// instance does not count. A state that is none is an error, and then nothing is open.
+// instance does not count. A state that cannot be read is an error, and the machine is not opened.
 func (i *Intake) Open(machine, instance string, kept []byte) error {
+	g := &guest{machine: machine, instance: instance, answered: map[string]int{}, tokens: burst, filled: i.o.Now()}
+	if len(kept) > 0 {
+		var s state
+		if err := json.Unmarshal(kept, &s); err != nil || s.Last != nil && len(s.Last) != sha256.Size {
+			return errors.New("the kept state of " + machine + "'s first boot cannot be read")
+		}
+		if s.Instance == instance {
+			g.record, g.last, g.kept = s.Record, s.Last, string(kept)
+			g.record.Clean()
+		}
+	}
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
-	i.guests[machine] = &guest{instance: instance}
+	if old := i.guests[machine]; old == nil || old.instance != instance || len(kept) > 0 {
+		i.guests[machine] = g
+	}
 	return nil
 }
 
@@ -75,8 +138,20 @@ func (i *Intake) Close(machine string) {
 	delete(i.guests, machine)
 }
 
-// ServeHTTP takes a word of a guest. Whatever is not a word of a machine at its own URL is answered like a path that is
-// not there.
-func (i *Intake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	http.NotFound(w, r)
+// state returns what is worth keeping of the guest.
+func (g *guest) state() (string, error) {
+	text, err := json.Marshal(state{g.instance, g.last, g.record})
+	return string(text), err
+}
+
+// allow takes a request out of the guest's allowance, if there is one left.
+func (g *guest) allow(now time.Time) bool {
+	if passed := now.Sub(g.filled).Seconds(); passed > 0 {
+		g.tokens, g.filled = min(burst, g.tokens+passed*refill), now
+	}
+	if g.tokens < 1 {
+		return false
+	}
+	g.tokens--
+	return true
 }

@@ -1,19 +1,65 @@
 package intake
 
 import (
+	"strings"
+
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/cloudconfig"
 	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/report"
 	"github.com/vmseed/vmseed/secret"
 )
 
 // Layers returns the parts of a seed that make a guest report to a URL: the server's base and a Path. They are for
-// datasource.Options.Extra; each data source takes the one that its guests understand: a cloud-config for cloud-init, a
-// config of spec 3.0.0 for Ignition.
+// datasource.Options.Extra; each data source takes those that its guests understand: a boothook and a cloud-config for
+// cloud-init, a config of spec 3.0.0 for Ignition.
 func Layers(url secret.Text) []machine.Layer {
-	return nil
+	at := func(way string) secret.Text { return secret.New(strings.TrimSuffix(url.Reveal(), "/") + "/" + way) }
+	return []machine.Layer{
+		report.WebhookReporter(at(wayWebhook)),
+		report.PhoneHomeReporter(at(wayPhoneHome)),
+		report.CheckInReporter(at(wayCheckIn)),
+	}
 }
 
-// Lost says which of the guest's reports the author's own user-data keeps from coming.
+// Lost says what the guest will not report over HTTP because the author's own user-data says otherwise. What is in
+// templates or comes by reference it does not see. Of vendor-data that is switched off it speaks for data sources that
+// have any: those of nocloud and OpenStack.
 func Lost(m machine.Machine) diag.List {
-	return nil
+	var l diag.List
+	if m.PhoneHome.URL != "" {
+		l.Notef(report.CodePhoneHomeTaken, m.Places.Find("phoneHome"), "", phoneHomeTaken)
+	}
+	for _, x := range m.UserData.Layers {
+		if cloudconfig.Recognise([]byte(x.Data.Reveal())) != cloudconfig.CloudConfig {
+			continue
+		}
+		doc, _ := cloudconfig.Parse(x.Origin, []byte(x.Data.Reveal()))
+		if doc == nil {
+			continue
+		}
+		if n := doc.Get("phone_home"); n != nil {
+			l.Notef(report.CodePhoneHomeTaken, doc.Range(n), "", phoneHomeTaken)
+		}
+		if n := doc.Get("reporting"); n != nil {
+			taken := n.ShortTag() != "!!map"
+			for i := 0; i+1 < len(n.Content); i += 2 {
+				taken = taken || n.Content[i].Value == report.WebhookName
+			}
+			if taken {
+				l.Warnf(report.CodeReportingTaken, doc.Range(n), "make it a mapping without the key "+report.WebhookName,
+					"the guest does not report over HTTP how its first boot goes, because this takes the place of the setting that makes it")
+			}
+		}
+		n := doc.Get("vendor_data")
+		for i := 0; n != nil && i+1 < len(n.Content); i += 2 {
+			if on, ok := cloudconfig.Truth(n.Content[i+1]); n.Content[i].Value == "enabled" && ok && !on {
+				l.Warnf(report.CodeVendorDataOff, doc.Range(n), "leave vendor_data out",
+					"vendor-data is switched off, so the guest does not report over HTTP how its first boot goes")
+			}
+		}
+	}
+	return l
 }
+
+const phoneHomeTaken = "the guest posts its host keys and its name here, and not to vmseed, which so cannot show them"

@@ -1,0 +1,213 @@
+package intake
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/vmseed/vmseed/report"
+)
+
+// The ways to report, which are the last element of the path.
+const (
+	wayWebhook   = "webhook"
+	wayPhoneHome = "phone-home"
+	wayCheckIn   = "check-in"
+	wayAfterburn = "afterburn"
+)
+
+// errLater is for a word that the guest has to say again.
+var errLater = errors.New("it cannot be kept")
+
+// ServeHTTP takes a word of a guest. Whatever is not a word of a machine at its own URL is answered like a path that is
+// not there, and so is all that comes after the final word. A word that is said twice is taken once, for the guest may not have
+// got the answer, and the final one may be so for ever.
+func (i *Intake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g, way := i.find(r)
+	if g == nil {
+		i.o.NotFound.ServeHTTP(w, r)
+		return
+	}
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	// A guest that sends much is not read further; who reads slowly is up to the server's limits.
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	if err != nil {
+		status := http.StatusBadRequest
+		if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
+			status = http.StatusRequestEntityTooLarge
+		}
+		i.drop(w, g, status, err)
+		return
+	}
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	now := i.o.Now()
+	digest := sha256.Sum256(append([]byte(way+"\n"), body...))
+	switch {
+	case bytes.Equal(g.last, digest[:]), g.last == nil && bytes.Equal(g.latest, digest[:]):
+		w.WriteHeader(http.StatusNoContent)
+		return
+	case g.last != nil:
+		i.o.NotFound.ServeHTTP(w, r)
+		return
+	case !g.allow(now):
+		w.Header().Set("Retry-After", "1")
+		i.drop(w, g, http.StatusTooManyRequests, errors.New("too many requests"))
+		return
+	}
+	if agent := report.UserAgent(r.UserAgent()); agent != "" && (way == wayWebhook || way == wayPhoneHome) {
+		g.record.Agent = agent
+	}
+	switch err := i.hear(g, way, body, digest[:], now.UTC()); {
+	case errors.Is(err, errLater):
+		w.Header().Set("Retry-After", "2")
+		i.drop(w, g, http.StatusServiceUnavailable, err)
+	case err != nil:
+		i.drop(w, g, http.StatusBadRequest, err)
+	default:
+		g.latest = digest[:]
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+// drop answers that a word is not taken. Of the word, nothing is logged.
+func (i *Intake) drop(w http.ResponseWriter, g *guest, status int, reason error) {
+	if g.dropped.Add(1) <= maxComplaints {
+		i.o.Log.Warn("dropping a report", "machine", g.machine, "status", status, "reason", reason.Error())
+	}
+	w.WriteHeader(status)
+}
+
+// find returns the guest that a request's path is signed for, and the way it reports, or nothing. It takes as long for a
+// machine that is not there.
+func (i *Intake) find(r *http.Request) (*guest, string) {
+	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if len(parts) != 6 || parts[0]+"/"+parts[1]+"/" != Root || i.key.Len() < minKey {
+		return nil, ""
+	}
+	machine, way := parts[2]+"/"+parts[3], parts[5]
+	signature, err := base64.RawURLEncoding.Strict().DecodeString(parts[4])
+	if err != nil {
+		return nil, ""
+	}
+	i.mutex.Lock()
+	g := i.guests[machine]
+	i.mutex.Unlock()
+	instance := ""
+	if g != nil {
+		instance = g.instance
+	}
+	if !hmac.Equal(signature, sign(i.key, machine, instance)) || g == nil {
+		return nil, ""
+	}
+	if i.o.Sender != nil {
+		if sender, known := i.o.Sender(r.Context()); known && sender != machine {
+			return nil, ""
+		}
+	}
+	switch way {
+	case wayWebhook, wayPhoneHome, wayCheckIn, wayAfterburn:
+		return g, way
+	}
+	return nil, ""
+}
+
+// hear takes a guest's word.
+func (i *Intake) hear(g *guest, way string, body, digest []byte, now time.Time) error {
+	var e report.Event
+	worth := true
+	switch way {
+	case wayWebhook:
+		w, err := report.ParseWebhook(body)
+		if err != nil {
+			return err
+		}
+		before := g.record.Clone()
+		e, worth = g.record.Webhook(w, g.machine, now)
+		if e.Stage.Ended() {
+			return i.end(g, e, digest, before)
+		}
+	case wayPhoneHome:
+		p, err := report.ParsePhoneHome(body)
+		if err != nil {
+			return err
+		}
+		g.record.PhoneHome(p)
+		worth = false
+	case wayCheckIn:
+		m, err := report.ParseCheckIn(body, g.machine, now)
+		if err != nil {
+			return err
+		}
+		if g.answered[m.Boot] >= m.Sequence {
+			return nil
+		}
+		if m.Event.Stage.Ended() {
+			return i.end(g, m.Event, digest, g.record.Clone())
+		}
+		if len(g.answered) >= 100 {
+			clear(g.answered) // a guest that boots this often, or only says so
+		}
+		e, g.answered[m.Boot] = m.Event, m.Sequence
+	case wayAfterburn:
+		return i.end(g, report.Afterburn(g.machine, now), digest, g.record.Clone())
+	}
+	if worth {
+		if g.events++; g.events <= maxEvents {
+			i.emit(e)
+		} else if g.events == maxEvents+1 {
+			i.o.Log.Warn("dropping the further reports of a first boot, except for the last", "machine", g.machine)
+		}
+	}
+	if err := i.keep(g); err != nil {
+		i.o.Log.Warn("a restart will forget a part of a first boot", "machine", g.machine, "reason", err.Error())
+	}
+	return nil
+}
+
+// end passes on a final word. That of a first boot closes the URL; a guest that was set up before may boot more often.
+func (i *Intake) end(g *guest, e report.Event, digest []byte, before report.Record) error {
+	first := e.Result != nil && e.Result.FirstBoot
+	if !first {
+		if g.events++; g.events > maxEvents {
+			return nil
+		}
+	} else {
+		g.last = digest
+	}
+	i.emit(e)
+	if err := i.keep(g); err != nil {
+		if first {
+			g.last, g.record = nil, before
+			return errLater
+		}
+		i.o.Log.Warn("a restart will forget a part of a first boot", "machine", g.machine, "reason", err.Error())
+	}
+	return nil
+}
+
+// keep has the guest's state stored, if it has changed.
+func (i *Intake) keep(g *guest) error {
+	if i.o.Keep == nil {
+		return nil
+	}
+	text, err := g.state()
+	if err != nil || text == g.kept {
+		return err
+	}
+	if err := i.o.Keep(g.machine, []byte(text)); err != nil {
+		return err
+	}
+	g.kept = text
+	return nil
+}
