@@ -56,7 +56,7 @@ func Codes() []diag.Explanation {
 			Text: "The input holds a Kubernetes object beside its machines that neither is one nor is referred to by one, such as a Service. It is " +
 				"passed over. If it should have been a machine, correct its `apiVersion` and `kind`."},
 		{Code: CodeOtherPlatform, Title: "Ignition config where the image does not look",
-			Text: "The machine has a volume for cloud-init and an Ignition config of its own, as a KubeVirt VM with a cloud-init volume and the annotation " +
+			Text: "The machine has a seed for cloud-init, a volume or one that is fetched, and an Ignition config of its own, as a KubeVirt VM with a cloud-init volume and the annotation " +
 				"has. The config then travels in the firmware, which images of the platforms `openstack`, `kubevirt` and `proxmoxve` do not read. For such " +
 				"an image use the data source `ignition`, which puts the config on the volume, or give the config as the user-data of the volume."},
 		{Code: CodeRenamed, Title: "machine gets another name",

@@ -124,7 +124,7 @@ func (e *Engine) Render(m machine.Machine, o RenderOptions) (seed.Seed, diag.Lis
 		options, wished := firmwareOptions(m, o.Options)
 		if wished != "" && wished != options.IgnitionPlatform {
 			l.Warnf(CodeOtherPlatform, m.Places.Find("ignition"), "use the data source ignition",
-				"the volume is cloud-init's, so the Ignition config travels in the firmware, which images of the platform %s do not read", wished)
+				"the seed is cloud-init's, so the Ignition config travels in the firmware, which images of the platform %s do not read", wished)
 		}
 		x, problems := firmware.Render(onlyIgnition(m), options)
 		l = append(l, problems...)
@@ -156,14 +156,14 @@ func onlyIgnition(m machine.Machine) machine.Machine {
 		Ignition: m.Ignition, Compat: m.Compat, Places: m.Places}
 }
 
-// firmwareOptions chooses a platform that reads the firmware, because there is one seed of volumes already. Wished is the
-// one that user or machine name.
+// firmwareOptions chooses a platform that reads the firmware, because there is one seed already, be it of volumes or of
+// trees. Wished is the one that user or machine name.
 func firmwareOptions(m machine.Machine, o datasource.Options) (chosen datasource.Options, wished string) {
 	wished = o.IgnitionPlatform
 	if wished == "" {
 		wished = m.Guest.IgnitionPlatform
 	}
-	o.IgnitionPlatform = "qemu"
+	o.IgnitionPlatform, o.HTTP = "qemu", false
 	if wished == "flatcar" {
 		o.IgnitionPlatform = wished
 	}

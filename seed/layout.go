@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -30,6 +31,31 @@ func Layout(v Volume) string {
 	return ""
 }
 
+// Served recognises by its files the trees whose first roots stand in a directory, as a web server would have it, and the
+// data source that they are for. There is none in the directory of a volume.
+func Served(v Volume) (trees []Tree, dataSource string) {
+	roots := []struct{ tree, root, proof, dataSource string }{
+		{"openstack", "openstack/latest", "meta_data.json", "openstack"}, {"ec2", "latest", "meta-data/instance-id", "ec2"},
+		{"nocloud", "nocloud", "meta-data", "nocloud"}, {"ignition", "ignition", IgnitionFile, "ignition"},
+	}
+	for _, r := range roots {
+		if _, ok := v.File(r.root + "/" + r.proof); !ok {
+			continue
+		}
+		t := Tree{Name: r.tree, Roots: []string{r.root}}
+		for _, f := range v.Files {
+			if path, ok := strings.CutPrefix(f.Path, r.root+"/"); ok {
+				t.Blobs = append(t.Blobs, Blob{Path: path, Content: f.Content})
+			}
+		}
+		trees, dataSource = append(trees, t), cmp.Or(dataSource, r.dataSource)
+	}
+	if len(trees) == 1 && dataSource == "openstack" || Layout(v) == "nocloud" {
+		return nil, "" // a volume: a config drive has no paths of EC2 beside its documents
+	}
+	return trees, dataSource
+}
+
 // IgnitionVersion returns the version of the specification that a text states as an Ignition config, or "" for other
 // texts.
 func IgnitionVersion(text secret.Text) string {
@@ -49,7 +75,7 @@ func IgnitionVersion(text secret.Text) string {
 }
 
 // Ignition returns the seed's Ignition config and the name of the firmware configuration item that holds it. The name is
-// empty where the config is in a volume, or was read from a file that does not tell.
+// empty where the config is in a volume or a tree, or was read from a file that does not tell.
 func (s Seed) Ignition() (config secret.Text, item string, ok bool) {
 	for _, f := range s.Firmware.FwCfg {
 		if f.Name == IgnitionItem || f.Name == FlatcarItem || f.Name == "" && IgnitionVersion(f.Content) != "" {
@@ -63,6 +89,13 @@ func (s Seed) Ignition() (config secret.Text, item string, ok bool) {
 			}
 		}
 	}
+	for _, t := range s.Trees {
+		for _, b := range t.Blobs {
+			if (b.Path == IgnitionFile || b.Path == "user-data" || b.Path == "user_data") && IgnitionVersion(b.Content) != "" {
+				return b.Content, "", true
+			}
+		}
+	}
 	return secret.Text{}, "", false
 }
 
@@ -72,4 +105,12 @@ func IsUserData(path string) bool { return path == "user-data" || path == "opens
 // IsZero reports whether there is nothing in the firmware.
 func (f Firmware) IsZero() bool {
 	return len(f.FwCfg) == 0 && len(f.SMBIOS) == 0 && len(f.Credentials) == 0
+}
+
+// Place is the path at which a web server of the tree has a blob, below the first of its roots.
+func (t Tree) Place(b Blob) string {
+	if len(t.Roots) == 0 || t.Roots[0] == "" {
+		return b.Path
+	}
+	return t.Roots[0] + "/" + b.Path
 }

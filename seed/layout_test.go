@@ -44,6 +44,9 @@ func TestIgnition(t *testing.T) {
 		"cidata":        {Seed{Volumes: []Volume{volume("", "user-data", "3.3.0")}}, "3.3.0", ""},
 		"another file":  {Seed{Volumes: []Volume{volume("", "vendor-data", "3.3.0")}}, "", ""},
 		"further media": {Seed{Volumes: []Volume{volume("extra", "user-data", "3.3.0")}}, "", ""},
+		"openstack":     {Seed{Trees: []Tree{{Name: "openstack", Blobs: []Blob{{Path: "user_data", Content: config("3.3.0")}}}}}, "3.3.0", ""},
+		"by URL":        {Seed{Trees: []Tree{{Name: "ignition", Blobs: []Blob{{Path: "config.ign", Content: config("3.3.0")}}}}}, "3.3.0", ""},
+		"another blob":  {Seed{Trees: []Tree{{Name: "ec2", Blobs: []Blob{{Path: "meta-data/x", Content: config("3.3.0")}}}}}, "", ""},
 		"both":          {Seed{Volumes: []Volume{volume("", "user-data", "3.3.0")}, Firmware: Firmware{FwCfg: []FwCfg{{Name: IgnitionItem, Content: config("3.2.0")}}}}, "3.2.0", IgnitionItem},
 	} {
 		got, item, ok := tt.seed.Ignition()
@@ -58,5 +61,46 @@ func TestLayout(t *testing.T) {
 		if got := Layout(Volume{Files: []File{{Path: path}}}); got != want {
 			t.Errorf("%s: got %q, want %q", path, got, want)
 		}
+	}
+}
+
+// TestServed tells the directory of a web server from that of a volume.
+func TestServed(t *testing.T) {
+	for name, x := range map[string]struct {
+		files      []string
+		trees      string
+		dataSource string
+	}{
+		"nothing":      {nil, "", ""},
+		"volume":       {[]string{"meta-data", "user-data", "nocloud/meta-data"}, "", ""},
+		"config drive": {[]string{"openstack/latest/meta_data.json", "openstack/latest/user_data", "ec2/latest/meta-data.json"}, "", ""},
+		"openstack": {[]string{"latest/meta-data/instance-id", "openstack/latest/meta_data.json", "openstack/content/0000"},
+			"openstack openstack/latest meta_data.json; ec2 latest meta-data/instance-id; ", "openstack"},
+		"ec2":      {[]string{"latest/meta-data/instance-id", "latest/user-data", "config.ign"}, "ec2 latest meta-data/instance-id user-data; ", "ec2"},
+		"nocloud":  {[]string{"nocloud/meta-data", "nocloud/user-data"}, "nocloud nocloud meta-data user-data; ", "nocloud"},
+		"ignition": {[]string{"ignition/config.ign"}, "ignition ignition config.ign; ", "ignition"},
+	} {
+		var v Volume
+		for _, path := range x.files {
+			v.Files = append(v.Files, File{Path: path, Content: secret.New(path)})
+		}
+		trees, dataSource := Served(v)
+		got := ""
+		for _, tree := range trees {
+			got += tree.Name + " " + tree.Roots[0]
+			for _, b := range tree.Blobs {
+				got += " " + b.Path
+				if b.Content.Reveal() != tree.Place(b) {
+					t.Errorf("%s: %s has the content of %s", name, tree.Place(b), b.Content.Reveal())
+				}
+			}
+			got += "; "
+		}
+		if got != x.trees || dataSource != x.dataSource {
+			t.Errorf("%s: %q for %q, want %q for %q", name, got, dataSource, x.trees, x.dataSource)
+		}
+	}
+	if got := (Tree{Roots: []string{""}}).Place(Blob{Path: "x"}); got != "x" {
+		t.Errorf("below the server's own root: %q", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/vmseed/vmseed/delivery"
 	"github.com/vmseed/vmseed/internal/atomicfile"
@@ -30,14 +31,17 @@ func (Dir) Name() string { return "dir" }
 var ErrForeign = errors.New("the directory holds something else")
 
 // Deliver writes the first volume's tree into the directory, and every further volume into a directory beside it that
-// is named after machine and volume. An Ignition config for the firmware is the file config.ign in the first directory.
-// The directory may hold an earlier tree of the same files. Files are 0600, directories that are made 0700.
+// is named after machine and volume. What the guest fetches by HTTP is written as the root of a web server, each tree below
+// the first of its roots. An Ignition config for the firmware is the file config.ign in the first directory. The directory may
+// hold an earlier tree of the same files. Files are 0600, directories that are made 0700.
+//
+// SMBIOS strings and kernel arguments need no file. Where the target has no URL, {{base}} is left in them.
 func (d Dir) Deliver(ctx context.Context, s seed.Seed, t delivery.Target) (delivery.Receipt, error) {
 	receipt := delivery.Receipt{Delivery: d.Name()}
 	if t.Writer != nil {
 		return receipt, fmt.Errorf("dir: %w", delivery.ErrNeedsFile)
 	}
-	volumes, err := trees(s)
+	volumes, err := directories(s)
 	if err != nil {
 		return receipt, fmt.Errorf("dir: %w", err)
 	}
@@ -56,29 +60,60 @@ func (d Dir) Deliver(ctx context.Context, s seed.Seed, t delivery.Target) (deliv
 			return delivery.Receipt{}, errors.Join(err, d.Remove(context.WithoutCancel(ctx), receipt))
 		}
 	}
-	receipt.Attachments = delivery.KernelArgs(s)
+	receipt.Attachments = attachments(s, t.Base)
 	return receipt, nil
 }
 
-// trees are the volumes of a seed, with the Ignition config that its guest finds in the firmware as a file of the first.
-func trees(s seed.Seed) ([]seed.Volume, error) {
-	if s.Firmware.IsZero() {
-		return s.Volumes, delivery.CheckVolumes(s)
+// attachments are what of a seed needs no file.
+func attachments(s seed.Seed, base string) []seed.Attachment {
+	var out []seed.Attachment
+	for _, row := range s.Firmware.SMBIOS {
+		out = append(out, seed.Attachment{Kind: seed.SMBIOSRow, Type: row.Type, Field: row.Field, Value: row.Value})
 	}
-	if err := delivery.CheckTrees(s); err != nil {
-		return nil, err
+	out = append(out, delivery.KernelArgs(s)...)
+	for i := range out {
+		if base != "" {
+			out[i].Value = strings.ReplaceAll(out[i].Value, seed.Base, base)
+		}
 	}
-	items := s.Firmware.FwCfg
-	config, item, ok := s.Ignition()
-	if !ok || len(items) != 1 || item != items[0].Name || len(s.Firmware.SMBIOS) > 0 {
-		return nil, fmt.Errorf("%w: it has things for the firmware beside an Ignition config", delivery.ErrPart)
+	return out
+}
+
+// directories are the volumes of a seed. The first has the seed proper, or what is served in its place, and the Ignition
+// config that the guest finds in the firmware.
+func directories(s seed.Seed) ([]seed.Volume, error) {
+	proper := len(s.Volumes) > 0 && s.Volumes[0].Name == ""
+	var files []seed.File
+	switch items := s.Firmware.FwCfg; {
+	case len(s.Firmware.Credentials) > 0:
+		return nil, fmt.Errorf("%w: it has credentials for the firmware", delivery.ErrPart)
+	case proper && len(s.Trees) > 0:
+		return nil, fmt.Errorf("%w: it has a tree, which its guest reads by HTTP, beside a volume", delivery.ErrPart)
+	case len(items) > 0:
+		config, item, ok := s.Ignition()
+		if !ok || len(items) != 1 || item != items[0].Name {
+			return nil, fmt.Errorf("%w: it has things for the firmware beside an Ignition config", delivery.ErrPart)
+		}
+		files = append(files, seed.File{Path: seed.IgnitionFile, Content: config})
+	case len(s.Volumes)+len(s.Trees) == 0:
+		return nil, delivery.ErrNoVolume
 	}
-	file := seed.File{Path: seed.IgnitionFile, Content: config}
-	if len(s.Volumes) == 0 || s.Volumes[0].Name != "" {
-		return slices.Insert(slices.Clone(s.Volumes), 0, seed.Volume{Files: []seed.File{file}}), nil
+	for _, t := range s.Trees {
+		for _, b := range t.Blobs {
+			// The listing of a directory is the server's to make; a path that ends so says how EC2 has it.
+			if !strings.HasSuffix(b.Path, "/") {
+				files = append(files, seed.File{Path: t.Place(b), Content: b.Content})
+			}
+		}
 	}
 	out := slices.Clone(s.Volumes)
-	out[0].Files = append(slices.Clone(out[0].Files), file)
+	switch {
+	case len(files) == 0:
+	case proper:
+		out[0].Files = append(slices.Clone(out[0].Files), files...)
+	default:
+		out = slices.Insert(out, 0, seed.Volume{Files: files})
+	}
 	return out, nil
 }
 
@@ -195,7 +230,7 @@ func prune(p string) error {
 	return os.Remove(p)
 }
 
-// Open reads a directory back that holds a seed of NoCloud, ConfigDrive or Ignition.
+// Open reads a directory back that holds a seed of NoCloud, ConfigDrive or Ignition, or what a web server serves.
 func (d Dir) Open(name string) (seed.Seed, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -218,13 +253,16 @@ func (d Dir) Open(name string) (seed.Seed, error) {
 		s.Firmware.FwCfg = []seed.FwCfg{{Content: config}}
 		v.Files = slices.DeleteFunc(v.Files, func(f seed.File) bool { return f.Path == seed.IgnitionFile })
 	}
+	if s.Trees, s.DataSource = seed.Served(v); len(s.Trees) > 0 {
+		return s, nil
+	}
 	switch s.DataSource = seed.Layout(v); {
 	case s.DataSource != "":
 		s.Volumes = []seed.Volume{v}
 	case len(v.Files) == 0 && !s.Firmware.IsZero():
 		s.DataSource = "ignition"
 	default:
-		return seed.Seed{}, fmt.Errorf("%s: %w: it has neither meta-data nor openstack/latest/meta_data.json, nor %s alone",
+		return seed.Seed{}, fmt.Errorf("%s: %w: it has neither meta-data nor openstack/latest/meta_data.json, nor latest/meta-data, nor %s alone",
 			name, delivery.ErrNotSeed, seed.IgnitionFile)
 	}
 	return s, nil
