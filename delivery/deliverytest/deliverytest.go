@@ -37,6 +37,7 @@ const (
 	// Items are files of the firmware configuration device, Ignition is an Ignition config alone.
 	Items    Part = "items"
 	Ignition Part = "ignition"
+	Trees    Part = "trees"
 )
 
 // Run runs the suite.
@@ -82,7 +83,7 @@ func (c Config) open(t *testing.T, path string) seed.Seed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(s.Volumes) + len(s.Firmware.FwCfg); n != 1 {
+	if n := parts(s); n != 1 {
 		t.Fatalf("%s has %d parts", path, n)
 	}
 	return s

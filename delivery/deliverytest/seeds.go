@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -52,18 +53,47 @@ func ignition(text string) seed.Seed {
 		Firmware: seed.Firmware{FwCfg: []seed.FwCfg{{Name: seed.IgnitionItem, Content: secret.New(config)}}}}
 }
 
+// served returns a seed of one tree.
+func served(instance string) seed.Seed {
+	return seed.Seed{Machine: seed.Name{Namespace: "ns", Name: "vm"}, DataSource: "ec2", Identity: seed.Identity{InstanceID: instance},
+		Trees: []seed.Tree{{Name: "ec2", Roots: []string{"latest", "2021-07-15"}, Tokens: seed.TokensRequired, HopLimit: 2, Blobs: []seed.Blob{
+			{Path: "meta-data/instance-id", ContentType: "text/plain", Content: secret.New(instance)},
+			{Path: "user-data", ContentType: "application/octet-stream", Content: secret.New("#cloud-config\n{}\n"), Sealable: true},
+		}}}}
+}
+
+// servedFull returns a seed of two trees with contents that are hard to carry.
+func servedFull() seed.Seed {
+	s := served("i-1")
+	for _, f := range Seed().Volumes[0].Files {
+		if f.Path != "user-data" {
+			s.Trees[0].Blobs = append(s.Trees[0].Blobs, seed.Blob{Path: "dynamic/" + f.Path, Content: f.Content})
+		}
+	}
+	s.Trees[0].Blobs = append(s.Trees[0].Blobs, seed.Blob{Path: "meta-data/public-keys/", Content: secret.New("0=key")})
+	s.Trees = append(s.Trees, seed.Tree{Name: "nocloud", Roots: []string{"nocloud"}, Blobs: []seed.Blob{
+		{Path: "meta-data", Content: secret.New("instance-id: i-1\n")}, {Path: "user-data"}}})
+	return s
+}
+
 // small is a seed of one part that fits everywhere.
 func (c Config) small(instance string) seed.Seed {
-	if c.Carries == Volumes {
+	switch c.Carries {
+	case Volumes:
 		return small(instance)
+	case Trees:
+		return served(instance)
 	}
 	return ignition(instance)
 }
 
 // full is a seed that is hard to carry, of all the parts that the delivery takes.
 func (c Config) full() seed.Seed {
-	if c.Carries == Volumes {
+	switch c.Carries {
+	case Volumes:
 		return Seed()
+	case Trees:
+		return servedFull()
 	}
 	s := ignition("ü\u2028<&,=" + strings.Repeat("0123456789abcdef", 1000))
 	if c.Carries == Items {
@@ -75,7 +105,11 @@ func (c Config) full() seed.Seed {
 // huge is a full seed that no disk of 3 MiB holds.
 func (c Config) huge() seed.Seed {
 	s := c.full()
-	if c.Carries != Volumes {
+	switch c.Carries {
+	case Volumes:
+	case Trees:
+		s.Trees[0].Blobs[1].Content = secret.New(strings.Repeat("x", 3<<20))
+	default:
 		s.Firmware.FwCfg[0].Content = ignition(strings.Repeat("x", 3<<20)).Firmware.FwCfg[0].Content
 	}
 	return s
@@ -89,17 +123,22 @@ func (c Config) large() seed.Seed {
 }
 
 // parts is how many files or directories a full seed is delivered as.
-func (c Config) parts() int {
-	s := c.full()
-	return len(s.Volumes) + len(s.Firmware.FwCfg)
+func (c Config) parts() int { return parts(c.full()) }
+
+// parts counts what is delivered on its own. All trees go together.
+func parts(s seed.Seed) int {
+	return len(s.Volumes) + len(s.Firmware.FwCfg) + min(1, len(s.Trees))
 }
 
 // broken is a seed whose last part cannot be delivered.
 func (c Config) broken() seed.Seed {
 	s := c.full()
-	if c.Carries == Volumes {
+	switch c.Carries {
+	case Volumes:
 		s.Volumes[1].Files[0].Path = "../escape"
-	} else {
+	case Trees:
+		s.Trees[1].Blobs[1].Path = "../escape"
+	default:
 		s.Firmware.FwCfg[len(s.Firmware.FwCfg)-1].Name = "../escape"
 	}
 	return s
@@ -109,13 +148,17 @@ func (c Config) broken() seed.Seed {
 func (c Config) sameSeed(t *testing.T, path string, want seed.Seed) {
 	t.Helper()
 	places := []string{path}
-	if len(want.Volumes)+len(want.Firmware.FwCfg) > 1 {
+	if parts(want) > 1 {
 		places = append(places, further(t, path))
 	}
 	for i, place := range places {
 		got := c.open(t, place)
 		if i == 0 && got.DataSource != want.DataSource {
 			t.Errorf("the data source of what was delivered is %q", got.DataSource)
+		}
+		if c.Carries == Trees {
+			sameTrees(t, got, want)
+			continue
 		}
 		if c.Carries != Volumes {
 			if w := want.Firmware.FwCfg[i].Content; !got.Firmware.FwCfg[0].Content.Equal(w) {
@@ -126,6 +169,32 @@ func (c Config) sameSeed(t *testing.T, path string, want seed.Seed) {
 		same(t, got.Volumes[0], want.Volumes[i])
 		if l := got.Volumes[0].Label; l != "" && !strings.EqualFold(l, want.Volumes[i].Label) {
 			t.Errorf("%s: the label is %q", place, l)
+		}
+	}
+}
+
+// sameTrees compares trees, all that is in them.
+func sameTrees(t *testing.T, got, want seed.Seed) {
+	t.Helper()
+	bare := func(s seed.Seed) (out seed.Seed) {
+		out = seed.Seed{Machine: s.Machine, Identity: s.Identity}
+		for _, tree := range s.Trees {
+			tree.Blobs = slices.Clone(tree.Blobs)
+			for i := range tree.Blobs {
+				tree.Blobs[i].Content = secret.Text{}
+			}
+			out.Trees = append(out.Trees, tree)
+		}
+		return out
+	}
+	if g, w := bare(got), bare(want); !reflect.DeepEqual(g, w) {
+		t.Fatalf("got %+v, want %+v", g, w)
+	}
+	for i, tree := range want.Trees {
+		for j, b := range tree.Blobs {
+			if content := got.Trees[i].Blobs[j].Content; !content.Equal(b.Content) {
+				t.Errorf("%s: %d bytes differ from the %d of the seed", b.Path, content.Len(), b.Content.Len())
+			}
 		}
 	}
 }
@@ -150,7 +219,7 @@ func same(t *testing.T, got, want seed.Volume) {
 // hostile are seeds with names that are refused.
 func (c Config) hostile() map[string]seed.Seed {
 	out := map[string]seed.Seed{}
-	if c.Carries != Volumes {
+	if c.Carries == Items || c.Carries == Ignition {
 		for _, name := range []string{"", ".", "..", "../escape", "/escape", "opt/../../escape", "opt/", "opt//a", "opt/a\x00b", "opt/a\nb",
 			"opt/a b", `opt/a\b`, "opt/ü", "etc/acpi/tables", "opt/" + strings.Repeat("x", 52)} {
 			s := c.small("canary-content")
@@ -168,7 +237,14 @@ func (c Config) hostile() map[string]seed.Seed {
 	} {
 		s := c.small("i-1")
 		for _, name := range names {
+			if c.Carries == Trees {
+				s.Trees[0].Blobs = append(s.Trees[0].Blobs, seed.Blob{Path: name, Content: secret.New("canary-content")})
+				continue
+			}
 			s.Volumes[0].Files = append(s.Volumes[0].Files, seed.File{Path: name, Content: secret.New("canary-content")})
+		}
+		if c.Carries == Trees && names[0] == "a/" {
+			continue // the listing of a directory
 		}
 		out[strings.Join(names, " ")] = s
 	}
@@ -218,6 +294,9 @@ func (c Config) otherParts(t *testing.T) {
 			s.Firmware.SMBIOS = []seed.SMBIOS{{Type: 1, Field: "serial", Value: "canary-content"}}
 		},
 	} {
+		if name == "tree" && c.Carries == Trees {
+			continue
+		}
 		s := c.small("i-1")
 		add(&s)
 		dir := t.TempDir()

@@ -174,7 +174,9 @@ func Load(path string) (*Site, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(f.Password) > 0 {
-		site.setPassword(f.Password)
+		if _, err := site.setPassword(f.Password, nil); err != nil {
+			return nil, err
+		}
 	}
 	if f.Sealed {
 		site.Seal()

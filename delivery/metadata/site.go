@@ -3,7 +3,9 @@ package metadata
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/vmseed/vmseed/secret"
 	"github.com/vmseed/vmseed/seed"
@@ -13,9 +15,18 @@ import (
 type Site struct {
 	machine  seed.Name
 	identity seed.Identity
-	id       [sha256.Size]byte
-	sealed   atomic.Bool
+	// id is what session tokens are bound to.
+	id [sha256.Size]byte
+
+	view   atomic.Pointer[view]
+	mu     sync.Mutex // for changes of what follows
+	sealed atomic.Bool
+	// password is what the guest has posted.
 	password atomic.Pointer[secret.Text]
+
+	// born is where the clock of the buckets begins.
+	born             time.Time
+	answers, reports bucket
 }
 
 // NewSite prepares the answers for a seed's trees.
@@ -23,12 +34,14 @@ func NewSite(s seed.Seed) (*Site, error) {
 	if err := checkTrees(s.Trees); err != nil {
 		return nil, err
 	}
-	// What tokens are bound to. JSON separates the parts, so that no two machines have the same.
+	// JSON separates the parts, so that no two machines have the same.
 	id, err := json.Marshal([]string{s.Machine.Namespace, s.Machine.Name, s.Identity.InstanceID})
 	if err != nil {
 		return nil, err
 	}
-	return &Site{machine: s.Machine, identity: s.Identity, id: sha256.Sum256(id)}, nil
+	site := &Site{machine: s.Machine, identity: s.Identity, id: sha256.Sum256(id), born: time.Now()}
+	site.view.Store(newView(s.Trees))
+	return site, nil
 }
 
 // Machine names the machine.
@@ -40,7 +53,13 @@ func (s *Site) Identity() seed.Identity { return s.identity }
 // Seal withdraws what the guest needs for its first boot alone: it is answered from now on like what is not there.
 // NoCloud takes a directory that lacks a file for no directory at all, so there the answer is an empty file. Sealing twice
 // is the same.
-func (s *Site) Seal() { s.sealed.Store(true) }
+func (s *Site) Seal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.sealed.Swap(true) {
+		s.view.Store(s.view.Load().sealed())
+	}
+}
 
 // Sealed reports whether the site has been sealed.
 func (s *Site) Sealed() bool { return s.sealed.Load() }
@@ -54,13 +73,25 @@ func (s *Site) Password() secret.Text {
 	return secret.Text{}
 }
 
-func (s *Site) setPassword(p []byte) {
-	t := secret.FromBytes(p)
-	s.password.Store(&t)
+// setPassword keeps the first password, if keep agrees. It reports whether it was the first.
+func (s *Site) setPassword(password []byte, keep func(*Site, []byte) error) (first bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.password.Load() != nil {
+		return false, nil
+	}
+	if keep != nil {
+		if err := keep(s, password); err != nil {
+			return true, err
+		}
+	}
+	text := secret.FromBytes(password)
+	s.password.Store(&text)
+	return true, nil
 }
 
-// Inherit takes over from the site that this one replaces what guests and hosts made of it: a posted password, and
-// the seal when it is of the same instance.
+// Inherit takes over from the site that this one replaces what guests and hosts made of it: a posted password, and the
+// seal. A site of another machine or of another instance leaves nothing.
 func (s *Site) Inherit(old *Site) {
 	if old == nil || old.id != s.id {
 		return
@@ -71,6 +102,7 @@ func (s *Site) Inherit(old *Site) {
 	if old.Sealed() {
 		s.Seal()
 	}
+	now := time.Since(s.born)
+	s.answers.inherit(&old.answers, now, time.Since(old.born))
+	s.reports.inherit(&old.reports, now, time.Since(old.born))
 }
-
-func checkTrees(trees []seed.Tree) error { return nil }
