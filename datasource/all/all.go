@@ -6,6 +6,7 @@ import (
 
 	"github.com/vmseed/vmseed/datasource"
 	"github.com/vmseed/vmseed/datasource/configdrive"
+	"github.com/vmseed/vmseed/datasource/credentials"
 	"github.com/vmseed/vmseed/datasource/ignition"
 	config "github.com/vmseed/vmseed/datasource/internal/ignition"
 	"github.com/vmseed/vmseed/datasource/internal/metadata"
@@ -28,6 +29,7 @@ func DataSources() []datasource.DataSource {
 		configdrive.New(),
 		ignition.New(),
 		openstack.New(),
+		credentials.New(),
 	}
 }
 
@@ -35,5 +37,5 @@ func DataSources() []datasource.DataSource {
 func Codes() []diag.Explanation {
 	return slices.Concat(cloudconfig.Codes(), lint.Codes(), netconfig.Codes(), mimepart.Codes(),
 		userdata.Codes(), metadata.Codes(), network.Codes(), configdrive.Codes(), nocloud.Codes(), openstack.Codes(),
-		config.Codes(), ignition.Codes(), translate.Codes())
+		config.Codes(), ignition.Codes(), credentials.Codes(), translate.Codes())
 }

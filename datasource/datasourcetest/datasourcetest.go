@@ -78,6 +78,9 @@ func product(s seed.Seed) []string {
 	for _, f := range s.Firmware.SMBIOS {
 		out = append(out, f.Field, f.Value)
 	}
+	for _, c := range s.Firmware.Credentials {
+		out = append(out, c.Name, c.Content.Reveal())
+	}
 	return append(out, s.KernelArgs...)
 }
 

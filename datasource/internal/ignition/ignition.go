@@ -61,13 +61,21 @@ type composer struct {
 	o    datasource.Options
 	list diag.List
 	// parts counts the scripts of the user-data that have no name.
-	parts int
+	parts  int
+	reader reader
+}
+
+// reader is who reads what becomes of the user-data, in words for messages.
+type reader struct {
+	guest, seed, remedy string
+	expresses           machine.FieldSet
 }
 
 // Compose returns the config of a placed machine as JSON. It is never empty: a machine with nothing to say has an empty
 // config, because some platforms wait for one for ever. Of the extra layers those count that are configs.
 func Compose(m machine.Machine, o datasource.Options) (secret.Text, diag.List) {
-	c := composer{m: m, o: o}
+	c := composer{m: m, o: o, reader: reader{guest: "an Ignition", seed: "an Ignition config",
+		remedy: "give an Ignition config, Butane, a cloud-config or a script", expresses: Expresses()}}
 	authors, raw := c.authors()
 	if raw {
 		c.lost()
@@ -185,11 +193,17 @@ type generator struct {
 	setup []string
 	// late are the units that wait for the network, in the order in which they run.
 	late []string
+	// state is the directory with the notes of what has run.
+	state string
+}
+
+func newGenerator(m machine.Machine, f family, l *diag.List) *generator {
+	return &generator{m: m, family: f, list: l, nodes: map[string]int{}, asked: map[string]diag.Range{}, state: stateDir}
 }
 
 // generate returns the config of a machine's fields.
 func generate(m machine.Machine, f family, l *diag.List) types.Config {
-	g := generator{m: m, family: f, list: l, nodes: map[string]int{}, asked: map[string]diag.Range{}}
+	g := newGenerator(m, f, l)
 	g.accounts()
 	g.files()
 	g.system()

@@ -95,8 +95,8 @@ func (c *composer) layer(x machine.Layer) []ignconfig.Config {
 			c.script(p)
 		case p.Kind == cloudconfig.Empty:
 		default:
-			c.list.Errorf(CodeKind, p.Origin.At(1, 1), "give an Ignition config, Butane, a cloud-config or a script",
-				"an Ignition guest does not understand user-data of the type %s", p.ContentType)
+			c.list.Errorf(CodeKind, p.Origin.At(1, 1), c.reader.remedy,
+				"%s guest does not understand user-data of the type %s", c.reader.guest, p.ContentType)
 		}
 	}
 	return out
@@ -120,13 +120,13 @@ func (c *composer) withoutMark(text string) string {
 func (c *composer) cloudConfig(x machine.Layer) {
 	m, l := translate.CloudConfig(x, c.m)
 	c.list = append(c.list, l...)
-	told := machine.Lost(c.m, Expresses())
-	for _, use := range machine.Lost(m, Expresses(), machine.HardwareFields(), machine.ControlFields()) {
+	told := machine.Lost(c.m, c.reader.expresses)
+	for _, use := range machine.Lost(m, c.reader.expresses, machine.HardwareFields(), machine.ControlFields()) {
 		if slices.Contains(told, use) {
 			continue
 		}
 		c.list.Add(diag.Diagnostic{Code: CodeNoWords, Severity: diag.Warning, Range: m.Places.Find(use.Path), Field: use.Path,
-			Summary: "an Ignition config cannot tell the guest this", Remedy: "do it by a script or in the image"})
+			Summary: c.reader.seed + " cannot tell the guest this", Remedy: "do it by a script or in the image"})
 	}
 	c.m = m
 }

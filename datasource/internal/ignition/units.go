@@ -87,11 +87,11 @@ func (g *generator) run(j job) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[Unit]\nDescription=%s\n%s", j.what, j.unit)
 	if j.once {
-		fmt.Fprintf(&b, "ConditionPathExists=!%s/%s.done\n", stateDir, unitText(j.name))
+		fmt.Fprintf(&b, "ConditionPathExists=!%s/%s.done\n", g.state, unitText(j.name))
 	}
 	b.WriteString("\n[Service]\nType=oneshot\nRemainAfterExit=yes\nStandardOutput=journal+console\n")
 	if j.once {
-		fmt.Fprintf(&b, "ExecStartPre=/bin/mkdir -p %s\nExecStartPre=/bin/touch %s\n", stateDir, execWord(stateDir+"/"+j.name+".done"))
+		fmt.Fprintf(&b, "ExecStartPre=/bin/mkdir -p %s\nExecStartPre=/bin/touch %s\n", g.state, execWord(g.state+"/"+j.name+".done"))
 	}
 	words := interpreter(j.text)
 	for i := range words {
