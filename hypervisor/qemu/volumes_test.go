@@ -152,7 +152,7 @@ func TestCodes(t *testing.T) {
 		}
 		seen[e.Code.String()] = true
 	}
-	if len(seen) != int(CodeNoFwCfg-CodeUnresolvedVolume)+1 {
+	if len(seen) != int(CodeNoService-CodeUnresolvedVolume)+1 {
 		t.Errorf("%d explanations", len(seen))
 	}
 }

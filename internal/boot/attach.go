@@ -12,16 +12,23 @@ import (
 	"github.com/vmseed/vmseed"
 	"github.com/vmseed/vmseed/delivery"
 	"github.com/vmseed/vmseed/delivery/firmware"
+	"github.com/vmseed/vmseed/delivery/metadata"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/cloudconfig"
 	"github.com/vmseed/vmseed/hypervisor"
+	"github.com/vmseed/vmseed/internal/supervisor"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/report"
+	"github.com/vmseed/vmseed/report/intake"
+	"github.com/vmseed/vmseed/secret"
 	"github.com/vmseed/vmseed/seed"
 )
 
 // Ways are the values of Options.Delivery: how the guest gets its seed.
-func Ways() []string { return []string{"auto", "iso", "vfat", "fw_cfg", "virtio-blk"} }
+func Ways() []string { return []string{"auto", "iso", "vfat", "fw_cfg", "virtio-blk", byHTTP} }
+
+// byHTTP is the way of what the guest fetches, and the name of the delivery.
+const byHTTP = "metadata"
 
 // Reporters are the parts by which a guest reports: each data source takes the one that its guests understand.
 func Reporters() []machine.Layer {
@@ -38,7 +45,17 @@ func (p *Prepared) attach(ctx context.Context, m machine.Machine, o Options, l *
 	} else {
 		render.DataSource = "ignition"
 	}
+	render.HTTP = render.HTTP || o.Delivery == byHTTP
 	s, problems := e.Render(m, render)
+	if len(s.Trees) > 0 && o.Seed == "" && !problems.HasErrors() {
+		url, err := p.reportURL(m)
+		if err != nil {
+			return err
+		}
+		render.Extra = slices.Concat(render.Extra, intake.Layers(url))
+		s, problems = e.Render(m, render)
+		problems = append(problems, intake.Lost(m)...)
+	}
 	*l = append(*l, problems...)
 	if l.HasErrors() {
 		return nil
@@ -46,10 +63,10 @@ func (p *Prepared) attach(ctx context.Context, m machine.Machine, o Options, l *
 	switch {
 	case o.NoSeed && s.DataSource != "": // else the first volume is a medium of the machine's own
 		s = seed.Seed{Machine: s.Machine, Volumes: slices.DeleteFunc(s.Volumes, func(v seed.Volume) bool { return v.Name == "" })}
-	case s.DataSource != "" && s.DataSource != "ignition":
+	case s.DataSource != "" && s.DataSource != "ignition" && s.DataSource != "ec2":
 		*l = append(*l, vendorDataOff(m)...)
 	}
-	if len(s.Volumes) == 0 && s.Firmware.IsZero() {
+	if len(s.Volumes) == 0 && len(s.Trees) == 0 && s.Firmware.IsZero() {
 		return nil
 	}
 	ways, problems, err := p.launcher.ways(o.Delivery, m, s)
@@ -61,10 +78,38 @@ func (p *Prepared) attach(ctx context.Context, m machine.Machine, o Options, l *
 	for _, r := range receipts {
 		p.VM.Attachments = append(p.VM.Attachments, r.Attachments...)
 	}
+	if err == nil && s.Seal && o.VM.Booted {
+		err = sealed(receipts)
+	}
 	if err != nil && ctx.Err() == nil && OfInput(err) {
 		err = &InputError{err}
 	}
 	return err
+}
+
+// reportURL is where a guest that has a metadata service may report by HTTP.
+func (p *Prepared) reportURL(m machine.Machine) (secret.Text, error) {
+	key, err := supervisor.ReportKey(p.VM.StateDir)
+	if err != nil {
+		return key, err
+	}
+	path := intake.Path(key, m.Namespace+"/"+m.Name, m.Identity.Instance())
+	return secret.New(metadata.DefaultBase + path.Reveal()), nil
+}
+
+// sealed withdraws from a guest whose first boot is over what it needed for that alone.
+func sealed(receipts []delivery.Receipt) error {
+	for _, r := range receipts {
+		for _, a := range r.Attachments {
+			if a.Kind != seed.Endpoint {
+				continue
+			}
+			if err := metadata.SealFile(a.Path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // OfInput tells errors of a delivery that the content of the seed causes from those that the disk does: a name that no
@@ -117,8 +162,18 @@ func (l *Launcher) ways(asked string, m machine.Machine, s seed.Seed) (vmseed.Wa
 	if !fwCfg {
 		ways.Firmware = "virtio-blk"
 	}
+	if len(s.Trees) > 0 {
+		ways.Trees = byHTTP
+	}
 	switch asked {
+	case byHTTP:
+		if len(s.Trees) == 0 {
+			return ways, list, optionf("--delivery metadata: the guests of the data source %s fetch nothing by HTTP; choose --datasource nocloud, ec2, openstack or ignition", s.DataSource)
+		}
 	case "iso", "vfat":
+		if len(s.Trees) > 0 {
+			return ways, list, optionf("--delivery %s: the seed has no volume, because the guests of the data source %s fetch theirs by HTTP; leave --delivery out, or choose --datasource nocloud or configdrive", asked, s.DataSource)
+		}
 		if len(s.Volumes) == 0 {
 			return ways, list, optionf("--delivery %s: the seed has no volume, because Ignition's platform reads the firmware; leave --delivery out, or choose another --ignition-platform", asked)
 		}
@@ -158,6 +213,8 @@ func describe(o Options, m machine.Machine, attached []seed.Attachment) string {
 			parts = append(parts, x.Label+" by "+strings.TrimPrefix(filepath.Ext(x.Path), "."))
 		case x.Kind == seed.Drive:
 			parts = append(parts, filepath.Base(x.Path))
+		case x.Kind == seed.Endpoint:
+			parts = append(parts, "HTTP at "+x.Value)
 		case x.Kind == seed.SMBIOSRow:
 			parts = append(parts, fmt.Sprintf("%s of SMBIOS type %d", x.Field, x.Type))
 		}

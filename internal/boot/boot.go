@@ -309,18 +309,20 @@ func sweep(dir string) error {
 // later is the directory of the seed of a later start, in a path.
 var later = regexp.MustCompile(`/` + seedMark + `[0-9]+/.`)
 
-// names reports whether an argument of a plan names a seed: a directory, with a slash at its end, or a file that is in no
-// such directory. How arguments quote the rest of a path does not matter to it.
+// names reports whether a plan names a seed: a directory, with a slash at its end, or a file that is in no such directory.
+// How arguments quote the rest of a path does not matter to it.
 func names(plan supervisor.Plan, part string) bool {
-	for _, a := range plan.Attempts {
-		for _, arg := range a.Args {
-			if !strings.HasSuffix(part, "/") {
-				arg = later.ReplaceAllString(arg, "")
-			}
-			if strings.Contains(arg, part) {
-				return true
-			}
-		}
+	var files []string
+	if plan.Metadata != nil {
+		files = append(files, plan.Metadata.File)
 	}
-	return false
+	for _, a := range plan.Attempts {
+		files = append(files, a.Args...)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		if !strings.HasSuffix(part, "/") {
+			file = later.ReplaceAllString(file, "")
+		}
+		return strings.Contains(file, part)
+	})
 }
