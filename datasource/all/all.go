@@ -7,8 +7,10 @@ import (
 	"github.com/vmseed/vmseed/datasource"
 	"github.com/vmseed/vmseed/datasource/configdrive"
 	"github.com/vmseed/vmseed/datasource/credentials"
+	"github.com/vmseed/vmseed/datasource/ec2"
 	"github.com/vmseed/vmseed/datasource/ignition"
 	config "github.com/vmseed/vmseed/datasource/internal/ignition"
+	"github.com/vmseed/vmseed/datasource/internal/imds"
 	"github.com/vmseed/vmseed/datasource/internal/metadata"
 	"github.com/vmseed/vmseed/datasource/internal/network"
 	"github.com/vmseed/vmseed/datasource/internal/translate"
@@ -28,6 +30,7 @@ func DataSources() []datasource.DataSource {
 		nocloud.New(),
 		configdrive.New(),
 		ignition.New(),
+		ec2.New(),
 		openstack.New(),
 		credentials.New(),
 	}
@@ -36,6 +39,6 @@ func DataSources() []datasource.DataSource {
 // Codes explains the diagnostics of the data sources and of the formats that they write.
 func Codes() []diag.Explanation {
 	return slices.Concat(cloudconfig.Codes(), lint.Codes(), netconfig.Codes(), mimepart.Codes(),
-		userdata.Codes(), metadata.Codes(), network.Codes(), configdrive.Codes(), nocloud.Codes(), openstack.Codes(),
+		userdata.Codes(), metadata.Codes(), network.Codes(), configdrive.Codes(), nocloud.Codes(), imds.Codes(), ec2.Codes(), openstack.Codes(),
 		config.Codes(), ignition.Codes(), credentials.Codes(), translate.Codes())
 }

@@ -77,6 +77,7 @@ func TestBootEC2(t *testing.T) {
 		if config := got.NetworkConfig.Get("ethernets", "eth0", "dhcp4"); config.Text != "true" {
 			t.Errorf("network %s", got.NetworkConfig.JSON())
 		}
+		request.DataSources = nil // a list of one and None is taken without a look
 		if got := r.DSIdentify(t, request); !got.Enabled || got.DataSources[0] != "Ec2" {
 			t.Errorf("ds-identify: %+v", got)
 		}
@@ -112,6 +113,7 @@ func TestBootOpenStack(t *testing.T) {
 		if !strings.HasPrefix(got.DataSource, "DataSourceOpenStack") || got.InstanceID != "uuid-1" || got.Hostname != "vm" || len(judge.Problems(got.Log)) > 0 {
 			t.Errorf("%+v", got)
 		}
+		request.DataSources = nil
 		if got := r.DSIdentify(t, request); !got.Enabled || got.DataSources[0] != "OpenStack" {
 			t.Errorf("ds-identify: %+v", got)
 		}

@@ -10,6 +10,11 @@
 package imds
 
 import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
 	"github.com/vmseed/vmseed/seed"
@@ -41,22 +46,109 @@ func Versions() []string {
 		"2022-07-09", "2022-09-24", "2024-04-11"}
 }
 
+// Where a machine says nothing, it is an instance of this type in this zone. They are no names of AWS, lest a guest takes a
+// mirror of packages that is near to a region it is not in.
+const (
+	DefaultType   = "vmseed.custom"
+	defaultRegion = "local-1"
+)
+
 // Small is the tree that nova serves to the guests of OpenStack, without tokens: cloud-init reads it for the names of
 // block devices, Afterburn and CirrOS for most of what they know. Whether it may be read without a token is not the
 // machine's to decide, because these readers know none.
 func Small(g Guest) seed.Tree {
-	return seed.Tree{Name: Name, Roots: Versions(), Tokens: seed.TokensOptional, Blobs: small(g)}
+	t := leaves{}
+	g.common(t)
+	t.put("instance-type", g.Machine.Identity.InstanceType)
+	t.put("placement/availability-zone", g.Machine.Identity.AvailabilityZone)
+	return seed.Tree{Name: Name, Roots: Versions(), Tokens: seed.TokensOptional, Blobs: g.blobs(t)}
 }
 
-func small(g Guest) []seed.Blob {
-	var out []seed.Blob
-	put := func(path, content string) {
-		if content != "" {
-			out = append(out, seed.Blob{Path: "meta-data/" + path, ContentType: "text/plain", Content: secret.New(content)})
+// Full is the tree of EC2's service. What the author's meta-data says is laid over it, leaf by leaf: a mapping is a
+// directory, a list is one line for each item, null takes away what stands there.
+func Full(g Guest) (seed.Tree, diag.List) {
+	t, id := leaves{}, g.Machine.Identity
+	g.common(t)
+	region, zone := placement(id)
+	t.put("placement/region", region)
+	t.put("placement/availability-zone", zone)
+	t.put("instance-type", cmp.Or(id.InstanceType, DefaultType))
+	t.put("instance-life-cycle", "on-demand")
+	t.put("profile", "default-hvm")
+	t.put("services/domain", "amazonaws.com")
+	t.put("services/partition", "aws")
+	l := g.tags(t)
+	l = append(l, g.interfaces(t)...)
+	stated := t.overlay(g.Machine, &l)
+	if keys, ok := stated["public-keys"]; ok {
+		g.PublicKeys = keys
+	}
+	out := seed.Tree{Name: Name, Roots: Versions(), Tokens: seed.TokensRequired, HopLimit: g.Machine.MetadataOptions.HTTPPutResponseHopLimit}
+	if g.Machine.MetadataOptions.HTTPTokens == string(seed.TokensOptional) {
+		out.Tokens = seed.TokensOptional
+	}
+	out.Blobs = append(g.blobs(t), seed.Blob{Path: "dynamic/instance-identity/document", ContentType: "text/plain", Content: g.document(t)})
+	return out, l
+}
+
+// common puts what both trees have.
+func (g Guest) common(t leaves) {
+	id := g.Machine.Identity
+	index := 0
+	if id.LaunchIndex != nil {
+		index = *id.LaunchIndex
+	}
+	t.put("ami-id", resource("ami", image(g.Machine)))
+	t.put("ami-launch-index", strconv.Itoa(index))
+	t.put("ami-manifest-path", "(unknown)")
+	t.put("hostname", g.Hostname)
+	t.put("instance-action", "none")
+	t.put("instance-id", g.InstanceID)
+	t.put("local-hostname", g.Hostname)
+	t.put("reservation-id", resource("r", id.UUID))
+	t.put("security-groups", "default")
+	if nics := g.nics(); len(nics) > 0 {
+		t.put("mac", nics[0].MAC)
+		if addresses := nics[0].addresses(); len(addresses) > 0 {
+			t.put("local-ipv4", addresses[0].Addr().String())
 		}
 	}
-	put("instance-id", g.InstanceID)
-	put("hostname", g.Hostname)
-	put("local-hostname", g.Hostname)
+	for name, device := range devices(g.Machine.Disks) {
+		t.put("block-device-mapping/"+name, device)
+	}
+}
+
+// blobs are the leaves, the keys and the user-data as the server's answers.
+func (g Guest) blobs(t leaves) []seed.Blob {
+	out := t.blobs()
+	if len(g.PublicKeys) > 0 {
+		var list []string
+		for i, key := range g.PublicKeys {
+			n := strconv.Itoa(i)
+			list = append(list, n+"=key-"+n)
+			out = append(out, text("meta-data/public-keys/"+n+"/openssh-key", strings.TrimSpace(key)))
+		}
+		out = append(out, text("meta-data/public-keys/", strings.Join(list, "\n")))
+	}
+	if !g.UserData.IsZero() {
+		out = append(out, seed.Blob{Path: "user-data", ContentType: "application/octet-stream", Content: g.UserData, Sealable: true})
+	}
 	return out
+}
+
+func text(path, content string) seed.Blob {
+	return seed.Blob{Path: path, ContentType: "text/plain", Content: secret.New(content)}
+}
+
+// placement returns region and zone. A zone of EC2 is the name of its region and a letter, and clients cut the letter off.
+func placement(id machine.Identity) (region, zone string) {
+	region, zone = id.Region, id.AvailabilityZone
+	if region == "" && len(zone) > 1 {
+		region = zone
+		if last := zone[len(zone)-1]; last >= 'a' && last <= 'z' && zone[len(zone)-2] >= '0' && zone[len(zone)-2] <= '9' {
+			region = zone[:len(zone)-1]
+		}
+	}
+	region = cmp.Or(region, defaultRegion)
+	return region, cmp.Or(zone, region+"a")
 }

@@ -1,0 +1,26 @@
+package ec2
+
+import "github.com/vmseed/vmseed/diag"
+
+// The diagnostics of this package.
+const (
+	// CodeFirmware is for identifiers that the firmware cannot show.
+	CodeFirmware diag.Code = 4350 + iota
+	// CodeLarge is for user-data that is too large for EC2 itself.
+	CodeLarge
+	// CodePair is for two names of the host with different values.
+	CodePair
+)
+
+// Codes explains the diagnostics of this package.
+func Codes() []diag.Explanation {
+	return []diag.Explanation{
+		{Code: CodeFirmware, Title: "firmware shows another identifier",
+			Text: "A guest looks for EC2's service when the UUID of its firmware begins with ec2; cloud-init before 24.2 wants the serial number to be the same. " +
+				"The first three digits of another UUID become ec2, and the serial number is replaced."},
+		{Code: CodeLarge, Title: "user-data is too large for EC2",
+			Text: "vmseed serves user-data of any size. EC2 itself takes 16384 bytes, so a definition that shall work there as well needs smaller ones."},
+		{Code: CodePair, Title: "two host names",
+			Text: "The meta-data sets `hostname` and `local-hostname` to different values. EC2 has one name under both keys, and guests go by `local-hostname`."},
+	}
+}

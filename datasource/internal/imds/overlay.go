@@ -1,0 +1,164 @@
+package imds
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/vmseed/vmseed/datasource/internal/metadata"
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/cloudconfig"
+	"github.com/vmseed/vmseed/machine"
+)
+
+var (
+	// tagName is what EC2 allows the names of tags that a guest can read.
+	tagName = regexp.MustCompile(`^[A-Za-z0-9+\-=.,_:@]+$`)
+	// keyNumber begins the line of a listing that cloud-init reads as one of public keys.
+	keyNumber = regexp.MustCompile(`^[0-9]+=`)
+)
+
+// tags puts the instance tags into the tree.
+func (g Guest) tags(t leaves) (l diag.List) {
+	tags := g.Machine.Identity.Tags
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		place := g.Machine.Places.Find("identity.tags")
+		if !tagName.MatchString(name) || keyNumber.MatchString(name) || name == "." || name == ".." || name == "_index" {
+			l.Warnf(CodeKey, place, "give the tag another name", "the guest is not told of the tag %q: its name has no path in EC2's service", name)
+			continue
+		}
+		t["tags/instance/"+name] = tags[name]
+		heard(&l, place, "tag "+name, tags[name])
+	}
+	return l
+}
+
+// heard says when a reader takes a text for something else.
+func heard(l *diag.List, at diag.Range, what, text string) {
+	trimmed := strings.TrimSpace(text)
+	switch {
+	case strings.HasPrefix(trimmed, "{") && strings.HasSuffix(trimmed, "}") && json.Valid([]byte(trimmed)):
+		l.Notef(CodeValue, at, "", "cloud-init reads %s as a mapping, because it is JSON in braces", what)
+	case strings.Contains(text, "\n"):
+		l.Warnf(CodeValue, at, "leave the line break out", "cloud-init reads %s as a list, because it has a line break", what)
+	}
+}
+
+// overlay lays the author's meta-data over the tree. It returns the public keys, if the author states them.
+func (t leaves) overlay(m machine.Machine, l *diag.List) (stated map[string][]string) {
+	over := metadata.Object{}
+	named, problems := over.Overlay(m.MetaData)
+	*l = append(*l, problems...)
+	stated = map[string][]string{}
+	for _, key := range slices.Sorted(maps.Keys(named)) {
+		o := overlaying{leaves: t, at: place(m.MetaData, key), list: l}
+		switch key {
+		case "instance-id", "local-hostname", "hostname":
+			// The data source has them already.
+		case "public-keys":
+			stated[key] = keys(over[key])
+		default:
+			o.lay(key, key, over[key])
+		}
+	}
+	return stated
+}
+
+// place finds where the last of the layers has a key.
+func place(layers []machine.Layer, key string) (at diag.Range) {
+	for _, x := range layers {
+		if doc, _ := cloudconfig.Parse(x.Origin, []byte(x.Data.Reveal())); doc != nil {
+			if n := doc.Get(key); n != nil {
+				at = doc.Range(n)
+			}
+		}
+	}
+	return at
+}
+
+// keys lists public keys in whatever form they are stated: one text, a list, or a mapping of names.
+func keys(v any) []string {
+	switch v := v.(type) {
+	case string:
+		return slices.DeleteFunc(strings.Split(v, "\n"), func(s string) bool { return strings.TrimSpace(s) == "" })
+	case []any:
+		var out []string
+		for _, item := range v {
+			out = append(out, keys(item)...)
+		}
+		return out
+	case map[string]any:
+		var out []string
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			out = append(out, keys(v[name])...)
+		}
+		return out
+	}
+	return nil
+}
+
+// overlaying lays one key of meta-data.
+type overlaying struct {
+	leaves
+	at   diag.Range
+	list *diag.List
+}
+
+// lay puts a value at a path. name is the last part of the path.
+func (o overlaying) lay(path, name string, v any) {
+	if name == "" || name == "." || name == ".." || keyNumber.MatchString(name) || strings.TrimSpace(name) != name ||
+		strings.ContainsFunc(name, func(r rune) bool { return r == '/' || unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }) {
+		o.list.Warnf(CodeKey, o.at, "give it another name", "the guest is not told of the meta-data %q: the name has no path in EC2's service", name)
+		return
+	}
+	switch v := v.(type) {
+	case nil:
+		o.remove(path)
+	case map[string]any:
+		if len(v) == 0 {
+			o.list.Warnf(CodeValue, o.at, "leave it out", "the guest is not told of the meta-data %q, because there is nothing in it", path)
+			return
+		}
+		for _, below := range slices.Sorted(maps.Keys(v)) {
+			o.lay(path+"/"+below, below, v[below])
+		}
+	case []any:
+		o.lines(path, v)
+	default:
+		value := fmt.Sprint(v)
+		heard(o.list, o.at, fmt.Sprintf("the meta-data %q", path), value)
+		o.replace(path, value)
+	}
+}
+
+// lines puts a list of plain values, one on each line. A line break behind the only one makes cloud-init see a list.
+func (o overlaying) lines(path string, items []any) {
+	var lines []string
+	for _, item := range items {
+		switch item.(type) {
+		case map[string]any, []any, nil:
+			out, err := json.Marshal(items)
+			if err != nil { // what was read from JSON or YAML has a form
+				return
+			}
+			o.list.Warnf(CodeValue, o.at, "make it a list of plain values", "the guest takes the meta-data %q for a text, which is JSON", path)
+			o.replace(path, string(out))
+			return
+		}
+		line := fmt.Sprint(item)
+		heard(o.list, o.at, fmt.Sprintf("an item of the meta-data %q", path), line)
+		lines = append(lines, line)
+	}
+	switch len(lines) {
+	case 0:
+		o.list.Warnf(CodeValue, o.at, "leave it out", "the guest is not told of the meta-data %q, because there is nothing in it", path)
+	case 1:
+		o.replace(path, lines[0]+"\n")
+	default:
+		o.replace(path, strings.Join(lines, "\n"))
+	}
+}

@@ -1,0 +1,90 @@
+package userdata
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/vmseed/vmseed/datasource"
+	"github.com/vmseed/vmseed/datasource/internal/ignition"
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/cloudconfig"
+	"github.com/vmseed/vmseed/format/mimepart"
+	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/secret"
+)
+
+// fillHow merges a cloud-config as cloud-init merges vendor-data: it adds what the user-data leaves open, at every depth.
+func fillHow() cloudconfig.How {
+	return cloudconfig.How{{Type: "list"}, {Type: "dict", Options: []string{"no_replace"}}, {Type: "str"}}
+}
+
+// Whole returns all that User and Vendor return in one document, for guests that read no vendor-data. What Vendor would
+// return stands behind the user-data as further parts of a MIME multipart, whose cloud-configs fill in what the user-data
+// leaves open. The result is empty when nothing is said.
+//
+// An Ignition config is whole by itself: it takes the place of all meta-data too, because no other program of its guest
+// sets host name, keys and network.
+func Whole(m machine.Machine, o datasource.Options) (secret.Text, diag.List) {
+	if ignition.Machine(m) {
+		return ignition.Compose(m, o)
+	}
+	c := composer{m: m, o: o}
+	user, problems := User(m, o)
+	if len(m.UserData.Layers) == 0 && user.Reveal() == nothing {
+		user = secret.Text{}
+	}
+	c.list = problems
+	for _, x := range m.VendorData {
+		c.list = append(c.list, check(x, o.Guest)...)
+	}
+	c.hidden()
+	extra := slices.DeleteFunc(slices.Clone(o.Extra), ignition.Recognise)
+	layers := slices.Concat(m.VendorData, extra)
+	switch {
+	case len(layers) == 0:
+		return user, c.list
+	case user.IsZero() && len(layers) == 1 && !m.UserData.Raw:
+		return layers[0].Data, c.list
+	case m.UserData.Raw, o.NoMultipart:
+		for i := range m.VendorData {
+			c.lostRaw(fmt.Sprintf("vendorData[%d]", i))
+		}
+		for _, x := range extra {
+			c.list.Add(diag.Diagnostic{Code: CodeLostRaw, Severity: diag.Warning, Range: m.Places.Find("userData"), Field: "userData",
+				Summary: fmt.Sprintf("the guest does not get %s, because the user-data is passed as it is", x.Name),
+				Remedy:  "use a data source that has vendor-data"})
+		}
+		return user, c.list
+	}
+	return c.behind(user, layers), c.list
+}
+
+// behind makes one message of the user-data and of the layers that fill it in.
+func (c *composer) behind(user secret.Text, layers []machine.Layer) secret.Text {
+	parts := c.part(machine.Layer{Data: user})
+	if len(parts) > 0 && cloudconfig.Recognise([]byte(user.Reveal())) != cloudconfig.MIME {
+		at := c.m.Places.Find("userData")
+		if len(c.m.UserData.Layers) > 0 {
+			at = c.m.UserData.Layers[0].Origin.Whole
+		}
+		c.list.Notef(CodeMultipart, at, "use a data source that has vendor-data for guests such as CirrOS that cannot read it",
+			"the user-data and what comes behind it are sent as a MIME multipart message")
+	}
+	for _, x := range layers {
+		more := c.part(x)
+		for i, p := range more {
+			if p.ContentType == cloudconfig.CloudConfig.ContentType() && p.MergeType == "" {
+				more[i].MergeType = fillHow().String()
+			}
+		}
+		parts = append(parts, more...)
+	}
+	if len(parts) == 0 {
+		return user
+	}
+	out, err := mimepart.Build(parts)
+	if err != nil {
+		return c.broken(err)
+	}
+	return secret.FromBytes(out)
+}
