@@ -18,6 +18,7 @@ func Deliveries() []delivery.Delivery {
 		firmware.Ign(),
 		firmware.FwCfg(),
 		firmware.VirtioBlk(),
+		firmware.SMBIOS(),
 		metadata.New(),
 	}
 }

@@ -1,5 +1,6 @@
 // Package firmware delivers what a guest reads before it has a driver for anything: files of QEMU's firmware
-// configuration device, strings of the SMBIOS tables, and an Ignition config as a block device or as a plain file.
+// configuration device, strings of the SMBIOS tables, and an Ignition config as a block device or as a plain file. The
+// credentials of systemd go either of the first two ways, within the limits of each.
 package firmware
 
 import (
@@ -138,7 +139,17 @@ func (f Firmware) blobs(s seed.Seed) ([]blob, error) {
 		}
 		out = append(out, b)
 	}
-	return out, nil
+	if f.form == "virtio-blk" && len(s.Firmware.Credentials) > 0 {
+		return nil, fmt.Errorf("%w: only Ignition reads the block device, and no systemd its credentials", delivery.ErrPart)
+	}
+	more, err := f.credentials(s)
+	for _, b := range more {
+		if n := len(out); n > 0 {
+			b.name = fmt.Sprint(n)
+		}
+		out = append(out, b)
+	}
+	return out, err
 }
 
 // ignition is the Ignition config of a seed, wherever in it that is. The rest of a volume that holds it is left out, which
@@ -148,7 +159,7 @@ func ignition(s seed.Seed) ([]blob, error) {
 	if !ok {
 		return nil, ErrNoConfig
 	}
-	if n := len(s.Firmware.FwCfg); n > 1 || n == 1 && item != s.Firmware.FwCfg[0].Name || len(s.Firmware.SMBIOS) > 0 {
+	if n := len(s.Firmware.FwCfg); n > 1 || n == 1 && item != s.Firmware.FwCfg[0].Name || len(s.Firmware.SMBIOS)+len(s.Firmware.Credentials) > 0 {
 		return nil, fmt.Errorf("%w: beside the Ignition config it has other things for the firmware", delivery.ErrPart)
 	} else if n == 1 && len(s.Volumes) > 0 {
 		return nil, fmt.Errorf("%w: beside the Ignition config it has a volume labelled %q", delivery.ErrPart, s.Volumes[0].Label)
@@ -187,7 +198,8 @@ func (f Firmware) Open(path string) (seed.Seed, error) {
 	r := bufio.NewReader(io.LimitReader(file, maxConfig+1))
 	// A disk is not read to its end to see that it is none.
 	head, err := r.Peek(r.Size())
-	if !bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) {
+	credential := f.form == "smbios" && bytes.HasPrefix(head, []byte(stringPrefix))
+	if !credential && !bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) {
 		return seed.Seed{}, fmt.Errorf("%s: %w: no JSON", path, delivery.ErrNotSeed)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -199,6 +211,13 @@ func (f Firmware) Open(path string) (seed.Seed, error) {
 	}
 	if len(data) > maxConfig {
 		return seed.Seed{}, fmt.Errorf("%s: %w: more than %d bytes", path, delivery.ErrNotSeed, maxConfig)
+	}
+	if credential {
+		s, ok := readCredential(string(data))
+		if !ok {
+			return s, fmt.Errorf("%s: %w: no credential of systemd", path, delivery.ErrNotSeed)
+		}
+		return s, nil
 	}
 	config := secret.FromBytes(bytes.TrimRight(data, "\x00"))
 	if !strings.HasPrefix(seed.IgnitionVersion(config), "3.") {

@@ -17,6 +17,7 @@ import (
 func TestConformance(t *testing.T) {
 	for _, c := range []deliverytest.Config{
 		{Delivery: FwCfg(), Carries: deliverytest.Items},
+		{Delivery: SMBIOS(), Carries: deliverytest.Items},
 		{Delivery: VirtioBlk(), Carries: deliverytest.Ignition},
 		{Delivery: Ign(), Carries: deliverytest.Ignition},
 	} {
