@@ -258,11 +258,12 @@ func (a *app) runMetadata(ctx context.Context, f *metadataFlags, args []string) 
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
+	a.noted = "vmseed metadata --list"
 	s, l, err := metadataservice.New(ctx, o)
 	if err != nil {
-		return errors.Join(hostTroubleUnlessUsage(err), a.report(l, false))
+		return errors.Join(hostTroubleUnlessUsage(err), a.report(l, f.list != ""))
 	}
-	if err := a.failed(l, false); err != nil {
+	if err := a.failed(l, f.list != ""); err != nil {
 		return err
 	}
 	if f.list != "" {
@@ -325,46 +326,54 @@ func (a *app) metadataReady(s *metadataservice.Service) error {
 // listServed prints what is served to whom, with what guests must be told.
 func (a *app) listServed(s *metadataservice.Service, format string) error {
 	if format == "json" {
-		type guest struct {
-			SMBIOS     map[string]string `json:"smbios"`
-			KernelArgs []string          `json:"kernelArgs,omitempty"`
-		}
-		type line struct {
-			metadataservice.Served
-			Guest guest `json:"guest"`
-		}
-		out := []line{}
-		for _, m := range s.Machines() {
-			x := line{m, guest{SMBIOS: map[string]string{}}}
-			for _, row := range m.Guest.SMBIOS {
-				x.Guest.SMBIOS[row.Field] = row.Value
-			}
-			if !m.Guest.Serial.IsZero() {
-				x.Guest.SMBIOS["serial"] = m.Guest.Serial.Reveal()
-			}
-			for _, arg := range m.Guest.KernelArgs {
-				x.Guest.KernelArgs = append(x.Guest.KernelArgs, arg.Reveal())
-			}
-			out = append(out, x)
-		}
-		return a.printJSON(out)
+		return a.printJSON(servedLines(s.Machines()))
 	}
 	if err := table(a.Out, s.Machines()); err != nil {
 		return err
 	}
 	for _, m := range s.Machines() {
 		fmt.Fprintf(a.Out, "\n%s/%s\n", m.Namespace, m.Name)
-		for _, row := range m.Guest.SMBIOS {
-			fmt.Fprintf(a.Out, "  smbios %-8s %s\n", row.Field, row.Value)
-		}
-		if !m.Guest.Serial.IsZero() {
-			fmt.Fprintf(a.Out, "  smbios %-8s %s\n", "serial", m.Guest.Serial.Reveal())
-		}
-		for _, arg := range m.Guest.KernelArgs {
-			fmt.Fprintf(a.Out, "  kernel argument %s\n", arg.Reveal())
+		for _, told := range m.Told {
+			for _, row := range told.SMBIOS {
+				fmt.Fprintf(a.Out, "  %-9s  smbios %s  %s\n", told.Protocol, row.Field, row.Value.Reveal())
+			}
+			for _, arg := range told.KernelArgs {
+				fmt.Fprintf(a.Out, "  %-9s  kernel argument  %s\n", told.Protocol, arg.Reveal())
+			}
 		}
 	}
 	return nil
+}
+
+// servedLine is a machine in the list for programs.
+type servedLine struct {
+	metadataservice.Served
+	Guest map[string]toldLine `json:"guest"`
+}
+
+// toldLine is what a guest has to be told for a protocol.
+type toldLine struct {
+	SMBIOS     map[string]string `json:"smbios,omitempty"`
+	KernelArgs []string          `json:"kernelArgs,omitempty"`
+}
+
+func servedLines(machines []metadataservice.Served) []servedLine {
+	out := []servedLine{}
+	for _, m := range machines {
+		line := servedLine{m, map[string]toldLine{}}
+		for _, told := range m.Told {
+			x := toldLine{SMBIOS: map[string]string{}}
+			for _, row := range told.SMBIOS {
+				x.SMBIOS[row.Field] = row.Value.Reveal()
+			}
+			for _, arg := range told.KernelArgs {
+				x.KernelArgs = append(x.KernelArgs, arg.Reveal())
+			}
+			line.Guest[told.Protocol] = x
+		}
+		out = append(out, line)
+	}
+	return out
 }
 
 // table shows what is served to whom, without signed URLs: it ends up in logs.

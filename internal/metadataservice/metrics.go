@@ -87,14 +87,14 @@ func (m *Metrics) observe(r metadata.Request) {
 	m.bytes.WithLabelValues(r.Route).Add(float64(r.Bytes))
 	m.duration.WithLabelValues(r.Route).Observe(r.Duration.Seconds())
 	switch {
+	case r.Route == "limited":
+		m.throttled.Inc()
 	case r.Site == nil && r.Status == http.StatusNotFound:
 		m.denied.Inc()
 	case r.Route == "token" && r.Status >= 400 && r.Status < 500:
 		m.tokens.WithLabelValues("put").Inc()
 	case r.Status == http.StatusUnauthorized:
 		m.tokens.WithLabelValues("get").Inc()
-	case r.Status == http.StatusServiceUnavailable || r.Status == http.StatusTooManyRequests:
-		m.throttled.Inc()
 	}
 }
 

@@ -112,6 +112,7 @@ type served struct {
 	instance string
 	seal     bool
 	seed     seed.Seed
+	told     []Told
 }
 
 // New makes a service and loads its machines. With an error, or with an error among the diagnostics, there is none.
@@ -241,8 +242,11 @@ func (s *Service) publish(next *generation) {
 		if r.Sealed {
 			made.site.Seal()
 		}
-		if err := s.intake.Open(name, made.instance, r.Report); err != nil {
-			s.o.Log.Error("a machine cannot report", "machine", name, "error", err)
+		// A first boot that is under way goes on where it is.
+		if old == nil || old.served[name] == nil || old.served[name].instance != made.instance {
+			if err := s.intake.Open(name, made.instance, r.Report); err != nil {
+				s.o.Log.Error("a machine cannot report", "machine", name, "error", err)
+			}
 		}
 		sites = append(sites, made.site)
 	}

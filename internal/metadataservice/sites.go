@@ -75,7 +75,7 @@ func (s *Service) serve(m machine.Machine) (*served, diag.List) {
 		options.Extra = append(slices.Clone(options.Extra), intake.Layers(secret.New(s.o.Base+intake.Path(s.key, name, instance).Reveal()))...)
 		l = append(l, intake.Lost(m)...)
 	}
-	merged, problems := s.render(m, sources, options)
+	merged, told, problems := s.render(m, sources, options)
 	l = append(l, problems...)
 	if l.HasErrors() {
 		return nil, l
@@ -90,13 +90,12 @@ func (s *Service) serve(m machine.Machine) (*served, diag.List) {
 		l.Errorf(CodeNotServed, m.Places.Find("name"), "", "%s cannot be served: %v", name, err)
 		return nil, l
 	}
-	return &served{site: site, instance: instance, seal: merged.Seal, seed: merged}, l
+	return &served{site: site, instance: instance, seal: merged.Seal, seed: merged, told: told}, l
 }
 
-// render makes one seed with the trees of all data sources.
-func (s *Service) render(m machine.Machine, sources []string, o vmseed.RenderOptions) (seed.Seed, diag.List) {
-	var l diag.List
-	out := seed.Seed{Machine: seed.Name{Namespace: m.Namespace, Name: m.Name}, Seal: m.MetadataOptions.Seal, DataSource: strings.Join(sources, ",")}
+// render makes one seed with the trees of all data sources, and says what each of them wants its guest told.
+func (s *Service) render(m machine.Machine, sources []string, o vmseed.RenderOptions) (out seed.Seed, told []Told, l diag.List) {
+	out = seed.Seed{Machine: seed.Name{Namespace: m.Namespace, Name: m.Name}, Seal: m.MetadataOptions.Seal, DataSource: strings.Join(sources, ",")}
 	for i, name := range sources {
 		o.DataSource = name
 		made, problems := s.o.Engine.Render(m, o)
@@ -110,14 +109,9 @@ func (s *Service) render(m machine.Machine, sources []string, o vmseed.RenderOpt
 				out.Trees = append(out.Trees, t)
 			}
 		}
-		if len(sources) == 1 {
-			out.Firmware.SMBIOS = made.Firmware.SMBIOS
-		} else if name == nocloud {
-			out.Firmware.SMBIOS = append(out.Firmware.SMBIOS, made.Firmware.SMBIOS...)
-		}
-		out.KernelArgs = append(out.KernelArgs, made.KernelArgs...)
+		told = append(told, s.tell(made, name))
 	}
-	return out, l
+	return out, told, l
 }
 
 // Served is a machine that is served.
@@ -132,19 +126,23 @@ type Served struct {
 	Protocols []string `json:"protocols"`
 	// Sealed means that its first boot is over, and what only that needed withdrawn.
 	Sealed bool `json:"sealed"`
-	// Guest is what makes a guest look here.
-	Guest Guest `json:"-"`
+	// Told is what a guest has to be told so that it looks here, for each protocol that it may speak.
+	Told []Told `json:"-"`
 }
 
-// Guest is what the firmware or boot loader of a guest must tell it, so that it reads the metadata service. The URLs in it are
-// signed: whoever knows them can read the machine's data, from any address.
-type Guest struct {
-	// SMBIOS are strings of the system (type 1): uuid, serial, product.
-	SMBIOS []seed.SMBIOS
-	// Serial is the serial number for NoCloud, with a signed URL; empty where the machine is not served that.
-	Serial secret.Text
-	// KernelArgs are for the guest's kernel, with a signed URL.
+// Told is what the firmware or boot loader of a guest must tell it, so that it reads the metadata service by a protocol. The URLs
+// in it are signed: whoever knows them can read the machine's data, from an address of no machine.
+type Told struct {
+	Protocol string
+	// SMBIOS are strings of the system (type 1).
+	SMBIOS     []Row
 	KernelArgs []secret.Text
+}
+
+// Row is a string of the SMBIOS: uuid, serial or product.
+type Row struct {
+	Field string
+	Value secret.Text
 }
 
 // Machines returns what is served, in the order of the definitions.
@@ -164,30 +162,30 @@ func (s *Service) Machines() []Served {
 		for _, t := range x.seed.Trees {
 			made.Protocols = append(made.Protocols, t.Name)
 		}
-		made.Guest = s.guest(x.seed)
+		made.Told = x.told
 		out = append(out, made)
 	}
 	return out
 }
 
-// guest says how a guest finds its answers.
-func (s *Service) guest(x seed.Seed) Guest {
-	var out Guest
-	// A guest that has a path of its own is known by it from whatever address.
-	own := func(text, tree string) string {
-		text = strings.ReplaceAll(text, seed.Base+tree+"/", s.o.Base+s.directories.Path(tree, x.Machine))
-		return strings.ReplaceAll(text, seed.Base, s.o.Base)
-	}
-	for _, row := range x.Firmware.SMBIOS {
-		if row.Type == 1 && row.Field == "serial" && strings.HasPrefix(row.Value, "ds=nocloud") {
-			out.Serial = secret.New(own(row.Value, nocloud))
-			continue
+// tell says how a guest of a data source finds its answers. One that has a path of its own is known by it from whatever address.
+func (s *Service) tell(x seed.Seed, protocol string) Told {
+	own := func(text string) secret.Text {
+		for _, t := range x.Trees {
+			if len(t.Roots) == 1 && t.Tokens == seed.NoTokens {
+				text = strings.ReplaceAll(text, seed.Base+t.Roots[0]+"/", s.o.Base+s.directories.Path(t.Roots[0], x.Machine))
+			}
 		}
-		row.Value = strings.ReplaceAll(row.Value, seed.Base, s.o.Base)
-		out.SMBIOS = append(out.SMBIOS, row)
+		return secret.New(strings.ReplaceAll(text, seed.Base, s.o.Base))
+	}
+	out := Told{Protocol: protocol}
+	for _, row := range x.Firmware.SMBIOS {
+		if row.Type == 1 {
+			out.SMBIOS = append(out.SMBIOS, Row{row.Field, own(row.Value)})
+		}
 	}
 	for _, arg := range x.KernelArgs {
-		out.KernelArgs = append(out.KernelArgs, secret.New(own(arg, ignition)))
+		out.KernelArgs = append(out.KernelArgs, own(arg))
 	}
 	return out
 }
