@@ -25,7 +25,9 @@ import (
 )
 
 // Ways are the values of Options.Delivery: how the guest gets its seed.
-func Ways() []string { return []string{"auto", "iso", "vfat", "fw_cfg", "virtio-blk", byHTTP} }
+func Ways() []string {
+	return []string{"auto", "iso", "vfat", "fw_cfg", "virtio-blk", "smbios", byHTTP}
+}
 
 // byHTTP is the way of what the guest fetches, and the name of the delivery.
 const byHTTP = "metadata"
@@ -162,6 +164,9 @@ func (l *Launcher) ways(asked string, m machine.Machine, s seed.Seed) (vmseed.Wa
 	if !fwCfg {
 		ways.Firmware = "virtio-blk"
 	}
+	if len(s.Firmware.Credentials) > 0 {
+		ways.Firmware = credentialsWay(m, s)
+	}
 	if len(s.Trees) > 0 {
 		ways.Trees = byHTTP
 	}
@@ -178,6 +183,11 @@ func (l *Launcher) ways(asked string, m machine.Machine, s seed.Seed) (vmseed.Wa
 			return ways, list, optionf("--delivery %s: the seed has no volume, because Ignition's platform reads the firmware; leave --delivery out, or choose another --ignition-platform", asked)
 		}
 		ways.Volumes = asked
+	case "smbios":
+		if len(s.Firmware.Credentials) == 0 {
+			return ways, list, optionf("--delivery smbios: the seed has no credentials of systemd; leave --delivery out, or choose --datasource credentials")
+		}
+		ways.Firmware = asked
 	case "fw_cfg", "virtio-blk":
 		if s.Firmware.IsZero() {
 			return ways, list, optionf("--delivery %s: the seed has nothing for the firmware; leave --delivery out, or choose --datasource ignition with the platform qemu", asked)
@@ -205,6 +215,8 @@ func describe(o Options, m machine.Machine, attached []seed.Attachment) string {
 	var parts []string
 	for _, x := range attached {
 		switch {
+		case x.Kind == seed.FwCfgFile && strings.HasPrefix(x.Name, "opt/io.systemd.credentials/"):
+			parts = append(parts, "credentials by fw_cfg")
 		case x.Kind == seed.FwCfgFile:
 			parts = append(parts, x.Name+" by fw_cfg")
 		case x.Kind == seed.Drive && x.Serial == firmware.Serial:
@@ -215,6 +227,8 @@ func describe(o Options, m machine.Machine, attached []seed.Attachment) string {
 			parts = append(parts, filepath.Base(x.Path))
 		case x.Kind == seed.Endpoint:
 			parts = append(parts, "HTTP at "+x.Value)
+		case x.Kind == seed.SMBIOSRow && x.Name != "":
+			parts = append(parts, "credentials by SMBIOS")
 		case x.Kind == seed.SMBIOSRow:
 			parts = append(parts, fmt.Sprintf("%s of SMBIOS type %d", x.Field, x.Type))
 		}
