@@ -43,6 +43,7 @@ for the distribution as well, so give render the same --guest. The known guests:
 		},
 	}
 	in.register(cmd)
+	in.httpFlag(cmd)
 	a.renderFlags(cmd)
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail on warnings as well")
 	return cmd

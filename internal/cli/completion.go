@@ -38,7 +38,7 @@ func (a *app) words() map[string][]string {
 		forms = append(forms, string(f))
 	}
 	return map[string][]string{
-		"accel": accels(), "arch": {"amd64", "arm64"}, "datasource": names(a.engine.DataSources), "delivery": boot.Ways(), "diagnostics": forms,
+		"accel": accels(), "arch": {"amd64", "arm64"}, "datasource": a.dataSources(), "delivery": boot.Ways(), "diagnostics": forms,
 		"dsmode": {"local", "net", "disabled"}, "fail-on": {"error", "warning", "deprecated"}, "firmware": {"bios", "uefi"}, "guest": guests(),
 		"ignition-platform": ignition.Platforms(), "net": networks(), "pull": policies, "to": a.engine.Forms(),
 		"render format": names(a.engine.Deliveries), "list output": {"json"}, "inspect output": {"json"}, "ls output": {"json"},

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
 
+	"github.com/vmseed/vmseed/delivery/metadata"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/seed"
 )
@@ -55,6 +56,7 @@ Exit status: 0 the guest reads the same, 1 something differs, 2 or more trouble.
 		},
 	}
 	in.register(cmd)
+	in.httpFlag(cmd)
 	return cmd
 }
 
@@ -73,6 +75,9 @@ func compare(before, after seed.Seed) (text string, same bool) {
 	say := func(format string, args ...any) {
 		same = false
 		fmt.Fprintf(&b, format+"\n", args...)
+	}
+	if bareTree(before) || bareTree(after) {
+		before, after = withoutWay(before), withoutWay(after)
 	}
 	old, now := files(before), files(after)
 	for _, path := range keys(old, now) {
@@ -118,18 +123,38 @@ func compare(before, after seed.Seed) (text string, same bool) {
 // systemUUID is a UUID as firmware shows it.
 var systemUUID = regexp.MustCompile(`^(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// unlessCached is about guests of a config drive whose instance id is the UUID of their firmware.
-func unlessCached(s seed.Seed, id string) string {
-	if readAs(s) != "configdrive" || !systemUUID.MatchString(id) {
-		return ""
-	}
-	return ", unless the guest's firmware has the UUID " + id + ": cloud-init then goes on with its cache and does not look at another drive"
+// bareTree reports whether a seed is the root of a web server, which does not say how its guest finds it.
+func bareTree(s seed.Seed) bool {
+	return len(s.Trees) > 0 && len(s.Firmware.SMBIOS)+len(s.KernelArgs) == 0
 }
 
-// readAs is the data source that a seed looks like. That of Ignition on some platforms is a volume of another one.
+// withoutWay is a seed without what leads its guest to a server.
+func withoutWay(s seed.Seed) seed.Seed {
+	if len(s.Trees) > 0 {
+		s.Firmware.SMBIOS, s.KernelArgs = nil, nil
+	}
+	return s
+}
+
+// unlessCached is about guests of OpenStack whose instance id is the UUID of their firmware.
+func unlessCached(s seed.Seed, id string) string {
+	asked := map[string]string{"configdrive": "look at another drive", "openstack": "ask the service"}[readAs(s)]
+	if asked == "" || !systemUUID.MatchString(id) {
+		return ""
+	}
+	return ", unless the guest's firmware has the UUID " + id + ": cloud-init then goes on with its cache and does not " + asked
+}
+
+// readAs is the data source that a seed looks like. That of Ignition on some platforms is a volume of another one, or what
+// another one's guests fetch.
 func readAs(s seed.Seed) string {
-	if s.DataSource == "ignition" && hasVolume(s) {
+	switch {
+	case s.DataSource == "ignition" && hasVolume(s):
 		return seed.Layout(s.Volumes[0])
+	case len(s.Trees) > 0 && s.Trees[0].Name == "nocloud":
+		return "nocloud-net"
+	case s.DataSource == "ignition" && len(s.Trees) > 0:
+		return s.Trees[0].Name
 	}
 	return s.DataSource
 }
@@ -145,7 +170,18 @@ func files(s seed.Seed) map[string]string {
 		out[name] = f.Content.Reveal()
 	}
 	for _, r := range s.Firmware.SMBIOS {
-		out[fmt.Sprintf("SMBIOS type %d %s", r.Type, r.Field)] = r.Value + "\n"
+		out[fmt.Sprintf("SMBIOS type %d %s", r.Type, r.Field)] = at(r.Value) + "\n"
+	}
+	for _, c := range s.Firmware.Credentials {
+		out["credential "+c.Name] = c.Content.Reveal()
+	}
+	if len(s.KernelArgs) > 0 && len(s.Trees) > 0 {
+		out["kernel arguments"] = at(strings.Join(s.KernelArgs, " ")) + "\n"
+	}
+	for _, t := range s.Trees {
+		for _, b := range t.Blobs {
+			out[t.Place(b)] = b.Content.Reveal()
+		}
 	}
 	for _, v := range s.Volumes {
 		if v.Path != "" {
@@ -162,6 +198,9 @@ func files(s seed.Seed) map[string]string {
 	return out
 }
 
+// at puts the usual URL of a service into what leads to it, for seeds that were not brought anywhere yet.
+func at(text string) string { return strings.ReplaceAll(text, seed.Base, metadata.DefaultBase) }
+
 func keys(maps ...map[string]string) []string {
 	var out []string
 	for _, m := range maps {
@@ -176,12 +215,20 @@ func keys(maps ...map[string]string) []string {
 // instanceID reads the instance id out of a seed's meta-data, as the guest will.
 func instanceID(s seed.Seed) string {
 	path, key := "meta-data", "instance-id"
-	if s.DataSource == "configdrive" {
+	switch readAs(s) {
+	case "configdrive", "openstack":
 		path, key = "openstack/latest/meta_data.json", "uuid"
+	case "nocloud-net":
+		path = "nocloud/meta-data"
+	case "ec2":
+		path = "latest/meta-data/instance-id"
 	}
 	text, ok := files(s)[path]
-	if !ok {
+	switch {
+	case !ok:
 		return s.Identity.InstanceID
+	case readAs(s) == "ec2":
+		return text
 	}
 	var meta map[string]any
 	decoder := json.NewDecoder(strings.NewReader(text))

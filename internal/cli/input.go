@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"slices"
 	"strings"
 	"syscall"
@@ -32,7 +33,7 @@ type inputFlags struct {
 	dsmode, hostname                              string
 	dataSource, ignitionPlatform, guest           string
 	revision                                      int
-	noMultipart                                   bool
+	noMultipart, http                             bool
 	featureGates                                  []string
 	userDataLimit                                 int
 	kubeconfig, kubeContext                       string
@@ -54,7 +55,7 @@ func (in *inputFlags) register(cmd *cobra.Command) {
 	f.StringVar(&in.vendorData, "vendor-data", "", "plain vendor-data")
 	f.StringVar(&in.dsmode, "dsmode", "", "cloud-init's dsmode: local, net or disabled")
 	f.StringVar(&in.hostname, "hostname", "", "host name for plain files")
-	f.StringVar(&in.dataSource, "datasource", "", "data source: "+listed(datasources.DataSources())+" (default: what the definition asks for, else nocloud)")
+	f.StringVar(&in.dataSource, "datasource", "", "data source: "+listed(datasources.DataSources())+"; nocloud-net is nocloud by HTTP (default: what the definition asks for, else nocloud)")
 	f.StringVar(&in.ignitionPlatform, "ignition-platform", "", "where the Ignition of the image looks: "+strings.Join(ignition.Platforms(), ", ")+
 		" (default: what the definition says, else "+ignition.DefaultPlatform+")")
 	f.StringVar(&in.cniResult, "cni-result", "", "JSON result of CNI plugins that the machine's network is taken from")
@@ -68,6 +69,19 @@ func (in *inputFlags) register(cmd *cobra.Command) {
 	}
 	f.StringSliceVar(&in.featureGates, "feature-gates", nil, "KubeVirt feature gates")
 	f.IntVar(&in.userDataLimit, "userdata-limit", 0, "largest inline user-data and network data of a KubeVirt definition, in bytes (default 2048)")
+}
+
+// httpFlag is for commands that show or write what a guest reads. Where a VM is run, its delivery decides.
+func (in *inputFlags) httpFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&in.http, "http", false, "have the guests of nocloud and ignition fetch by HTTP what they would read from a volume or the firmware")
+}
+
+// checkBase refuses what is no URL of a server. It ends in a slash, because names are joined to it.
+func checkBase(base string) error {
+	if u, err := url.Parse(base); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || !strings.HasSuffix(base, "/") {
+		return usagef("--base takes a URL such as http://192.0.2.1:8000/, with a slash at its end, not %q", base)
+	}
+	return nil
 }
 
 // read returns the files of the command line with their roles.
@@ -222,13 +236,13 @@ func (in *inputFlags) checkPlatform() error {
 
 func (in *inputFlags) options() (o vmseed.RenderOptions) {
 	o.DataSource, o.NoMultipart, o.Guest = in.dataSource, in.noMultipart, in.guest
-	o.IgnitionPlatform, o.Extra = in.ignitionPlatform, in.extra
+	o.IgnitionPlatform, o.Extra, o.HTTP = in.ignitionPlatform, in.extra, in.http
 	return o
 }
 
 // changes reports whether flags change what a definition says.
 func (in *inputFlags) changes() bool {
-	return len(in.extra) > 0 || in.revision != 0 || in.userData+in.metaData+in.networkConfig+in.vendorData+in.dsmode+in.hostname+in.dataSource+
+	return in.http || len(in.extra) > 0 || in.revision != 0 || in.userData+in.metaData+in.networkConfig+in.vendorData+in.dsmode+in.hostname+in.dataSource+
 		in.guest+in.ignitionPlatform+in.cniResult != ""
 }
 

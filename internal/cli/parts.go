@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/vmseed/vmseed/delivery"
 	"github.com/vmseed/vmseed/delivery/firmware"
+	"github.com/vmseed/vmseed/delivery/metadata"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/seed"
 )
@@ -27,7 +29,9 @@ func formatOf(s seed.Seed, asked string, dir bool) string {
 		return asked
 	case dir:
 		return "dir"
-	case !hasVolume(s) && !s.Firmware.IsZero():
+	case len(s.Trees) > 0:
+		return "metadata"
+	case !hasVolume(s) && len(s.Firmware.FwCfg) > 0:
 		return "ign"
 	}
 	return "iso"
@@ -44,6 +48,9 @@ func ofFirmware(format string) bool {
 // steps gives every part of a seed a format. The part that the format is of gets the target; the other one is written
 // beside it, under the machine's name.
 func (a *app) steps(s seed.Seed, format string, t delivery.Target) []step {
+	if len(s.Trees) > 0 {
+		return treeSteps(s, format, t)
+	}
 	if format == "ign" && s.Firmware.IsZero() && hasVolume(s) {
 		a.leaveOut(s)
 	}
@@ -64,6 +71,51 @@ func (a *app) steps(s seed.Seed, format string, t delivery.Target) []step {
 	}
 	second.note = "the " + what + " is written beside it, as " + beside.FilePath(s.Machine, "", second.format)
 	return []step{first, second}
+}
+
+// treeSteps are the steps of a seed that its guest fetches. Where the format is one file of trees, further media and an Ignition
+// config for the firmware are written beside it.
+func treeSteps(s seed.Seed, format string, t delivery.Target) []step {
+	first := step{format: format, seed: s, target: t, note: finds(s, format, t.Base)}
+	if format != "metadata" || t.Writer != nil {
+		return []step{first}
+	}
+	first.seed.Volumes, first.seed.Firmware.FwCfg = nil, nil
+	out := []step{first}
+	beside := delivery.Target{Path: filepath.Dir(filepath.Clean(t.Path)), Dir: true}
+	if t.Dir {
+		beside = t
+	}
+	rest := seed.Seed{Machine: s.Machine, DataSource: s.DataSource, Identity: s.Identity}
+	if len(s.Volumes) > 0 {
+		media := rest
+		media.Volumes = s.Volumes
+		out = append(out, step{format: "iso", seed: media, target: beside})
+	}
+	if len(s.Firmware.FwCfg) > 0 {
+		rest.Firmware.FwCfg = s.Firmware.FwCfg
+		out = append(out, step{format: "ign", seed: rest, target: beside,
+			note: "the Ignition config is written beside it, as " + beside.FilePath(s.Machine, "", "ign")})
+	}
+	return out
+}
+
+// finds says what the guest of a seed that is fetched needs besides.
+func finds(s seed.Seed, format, base string) string {
+	var needs []string
+	for _, row := range s.Firmware.SMBIOS {
+		needs = append(needs, fmt.Sprintf("the SMBIOS string type=%d,%s=%s", row.Type, row.Field, row.Value))
+	}
+	if len(s.KernelArgs) > 0 {
+		needs = append(needs, "the kernel arguments "+strings.Join(s.KernelArgs, " "))
+	}
+	text := s.Machine.String() + ": "
+	if format == "dir" {
+		text += "the directory is the root of a web server at " + base + "; "
+	} else {
+		text += "the guest looks for a server at " + base + "; "
+	}
+	return strings.ReplaceAll(text+"the VM needs "+strings.Join(needs, ", and "), seed.Base, base)
 }
 
 // checkPaths refuses parts that would be written over each other.
@@ -113,11 +165,15 @@ func (a *app) say(text string) {
 	}
 }
 
-// remedy adds to an error of a delivery which other one fits.
-func remedy(err error) error {
+// remedy adds to an error of a delivery which other one fits the seed.
+func remedy(err error, s seed.Seed) error {
 	switch {
+	case (errors.Is(err, delivery.ErrNoVolume) || errors.Is(err, delivery.ErrPart)) && len(s.Trees) > 0:
+		return fmt.Errorf("%w; choose --format metadata for a file that vmseed's server reads, or dir for another web server's root", err)
 	case errors.Is(err, delivery.ErrNoVolume), errors.Is(err, delivery.ErrPart):
 		return fmt.Errorf("%w; choose --format ign for an Ignition config", err)
+	case errors.Is(err, metadata.ErrNoTree):
+		return fmt.Errorf("%w; choose --datasource ec2, openstack or nocloud-net, or --http, to have one", err)
 	case errors.Is(err, firmware.ErrNoConfig):
 		return fmt.Errorf("%w; choose --datasource ignition to have one", err)
 	case errors.Is(err, delivery.ErrNoFirmware):

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vmseed/vmseed/datasource"
 	"github.com/vmseed/vmseed/delivery"
 	deliveries "github.com/vmseed/vmseed/delivery/all"
+	"github.com/vmseed/vmseed/delivery/metadata"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/internal/boot"
 	"github.com/vmseed/vmseed/machine"
@@ -24,7 +24,7 @@ import (
 
 func (a *app) render() *cobra.Command {
 	var in inputFlags
-	var output, format string
+	var output, format, base string
 	cmd := &cobra.Command{
 		Use: "render -o PATH FILE...", Short: "Write what a guest reads at its first boot",
 		Long: `Render writes the seed of every machine in the files.
@@ -35,15 +35,25 @@ machines PATH is a directory. - writes a single image to standard output.
 
 An Ignition config that the guest finds in its firmware is a file: --format ign, which
 is the default for a seed without a volume. Where a machine has a volume as well, the
-config is written beside it as <namespace>_<name>.ign.`,
+config is written beside it as <namespace>_<name>.ign.
+
+What a guest fetches by HTTP (--datasource ec2, openstack or nocloud-net, or --http) is
+one file for vmseed's own server: --format metadata, which is the default for it; or
+with --format dir the root of another web server's directories. What the VM needs to
+find the server is printed.`,
 		Example: `  vmseed render -o seed.iso pod.yaml objects.yaml
   vmseed render -o seed.iso --user-data user-data --meta-data meta-data
   vmseed render -o tree/ --datasource configdrive machine.yaml
-  vmseed render -o config.ign --datasource ignition machine.yaml`,
+  vmseed render -o config.ign --datasource ignition machine.yaml
+  vmseed render -o www/ --datasource nocloud-net --base http://192.0.2.1:8000/ machine.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output == "" {
 				return usagef("render needs -o PATH")
 			}
+			if err := checkBase(base); err != nil {
+				return err
+			}
+			in.http = in.http || format == "metadata"
 			seeds, l, err := a.seeds(cmd.Context(), &in, args)
 			if err != nil {
 				return errors.Join(err, a.report(l, false))
@@ -51,13 +61,15 @@ config is written beside it as <namespace>_<name>.ign.`,
 			if err := a.failed(l, false); err != nil {
 				return err
 			}
-			return a.write(cmd.Context(), seeds, output, format)
+			return a.write(cmd.Context(), seeds, written{output, format, base})
 		},
 	}
 	in.register(cmd)
+	in.httpFlag(cmd)
 	a.renderFlags(cmd)
+	cmd.Flags().StringVar(&base, "base", metadata.DefaultBase, "URL, with a slash at its end, at which the guest reaches the server of what it fetches")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "file, directory, or - for standard output")
-	cmd.Flags().StringVar(&format, "format", "", listed(deliveries.Deliveries())+" (default: dir when PATH ends in / or is a directory, else ign for a seed without a volume, else iso)")
+	cmd.Flags().StringVar(&format, "format", "", listed(deliveries.Deliveries())+" (default: dir when PATH ends in / or is a directory, else metadata for what is fetched by HTTP, ign for an Ignition config in the firmware, iso for a volume)")
 	return cmd
 }
 
@@ -70,12 +82,15 @@ func (a *app) seeds(ctx context.Context, in *inputFlags, args []string) ([]seed.
 	if err != nil || l.HasErrors() {
 		return nil, l, err
 	}
-	if in.dataSource != "" && !slices.ContainsFunc(a.engine.DataSources, func(d datasource.DataSource) bool { return d.Name() == in.dataSource }) {
-		return nil, l, usagef("there is no data source %q; there are %s", in.dataSource, strings.Join(names(a.engine.DataSources), ", "))
+	if known := a.dataSources(); in.dataSource != "" && !slices.Contains(known, in.dataSource) {
+		return nil, l, usagef("there is no data source %q; there are %s", in.dataSource, strings.Join(known, ", "))
 	}
 	out, problems := a.renderAll(machines, in)
 	return out, append(l, problems...), nil
 }
+
+// dataSources are the words for data sources. The last is the name that cloud-init had for NoCloud over HTTP.
+func (a *app) dataSources() []string { return append(names(a.engine.DataSources), "nocloud-net") }
 
 func (a *app) renderAll(machines []machine.Machine, in *inputFlags) ([]seed.Seed, diag.List) {
 	var l diag.List
@@ -101,8 +116,12 @@ func names[P interface{ Name() string }](plugins []P) []string {
 	return out
 }
 
+// written is where seeds are written, in which format, and the URL of the server of those that are fetched.
+type written struct{ output, format, base string }
+
 // write delivers the seeds to PATH.
-func (a *app) write(ctx context.Context, seeds []seed.Seed, output, format string) (err error) {
+func (a *app) write(ctx context.Context, seeds []seed.Seed, w written) (err error) {
+	output, format := w.output, w.format
 	slash := strings.HasSuffix(output, "/")
 	info, statErr := os.Stat(output)
 	isDir := statErr == nil && info.IsDir()
@@ -139,10 +158,10 @@ func (a *app) write(ctx context.Context, seeds []seed.Seed, output, format strin
 			return &exitError{exitInput, fmt.Errorf("%s: nothing is to be written: the machine brings a medium of its own, or asks for no first boot", s.Machine.Name)}
 		}
 		format := formatOf(s, format, slash || isDir)
-		if stream != nil && len(s.Volumes) > 0 && !s.Firmware.IsZero() {
+		if stream != nil && len(s.Volumes) > 0 && len(s.Firmware.FwCfg) > 0 {
 			return usagef("%s takes one file, and the seed is a volume and an Ignition config; name a file, and the other is written beside it", output)
 		}
-		steps = append(steps, a.steps(s, format, delivery.Target{Path: output, Dir: len(seeds) > 1 || format != "dir" && (isDir || slash), Writer: stream})...)
+		steps = append(steps, a.steps(s, format, delivery.Target{Path: output, Dir: len(seeds) > 1 || format != "dir" && (isDir || slash), Writer: stream, Base: w.base})...)
 	}
 	if err := checkPaths(steps); err != nil {
 		return err
@@ -171,7 +190,7 @@ func (a *app) deliver(ctx context.Context, steps []step) (written []string, err 
 	for _, s := range steps {
 		receipt, err := a.engine.Deliver(ctx, s.seed, s.format, s.target)
 		if err != nil {
-			err = errors.Join(remedy(err), a.engine.Remove(context.WithoutCancel(ctx), done...))
+			err = errors.Join(remedy(err, s.seed), a.engine.Remove(context.WithoutCancel(ctx), done...))
 			if ctx.Err() == nil && boot.OfInput(err) {
 				return nil, &exitError{exitInput, err}
 			}

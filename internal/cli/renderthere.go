@@ -36,7 +36,7 @@ func notThere(cmd *cobra.Command, names ...string) error {
 }
 
 // inputHere are the flags of input that only this program honours.
-var inputHere = []string{"cni-result", "no-multipart", "feature-gates", "userdata-limit", "dsmode", "hostname"}
+var inputHere = []string{"cni-result", "no-multipart", "feature-gates", "userdata-limit", "dsmode", "hostname", "http"}
 
 // renderFlags give a command the flags for a daemon that renders in this program's place.
 func (a *app) renderFlags(cmd *cobra.Command, here ...string) {

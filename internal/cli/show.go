@@ -26,8 +26,12 @@ func (a *app) show() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show SEED|FILE...", Short: "Print what a guest would read",
 		Long: `Show prints the files of a seed: an ISO or FAT image, a directory, an Ignition config,
-or what would be rendered from definitions. Of an Ignition config it prints what the
-data: URLs hold as well. The output holds the seed's secrets.`,
+a file for the metadata service, or what would be rendered from definitions. Of an
+Ignition config it prints what the data: URLs hold as well; what a service answers
+below several versions is printed once. The output holds the seed's secrets.`,
+		Example: `  vmseed show seed.iso
+  vmseed show --datasource openstack machine.yaml
+  vmseed show --datasource nocloud-net --run --json machine.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if forRun {
 				in.extra = boot.Reporters()
@@ -54,6 +58,7 @@ data: URLs hold as well. The output holds the seed's secrets.`,
 		},
 	}
 	in.register(cmd)
+	in.httpFlag(cmd)
 	a.renderFlags(cmd, "run")
 	cmd.Flags().BoolVar(&forRun, "run", false, "with what vmseed run adds: the part by which the guest reports")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -70,7 +75,7 @@ func (a *app) open(ctx context.Context, in *inputFlags, args []string) ([]seed.S
 		info, statErr := os.Stat(args[0])
 		isDir := statErr == nil && info.IsDir()
 		switch {
-		case err == nil && len(s.Volumes) == 0 && !isDir && in.changes():
+		case err == nil && len(s.Volumes)+len(s.Trees) == 0 && !isDir && in.changes():
 			// An Ignition config is a definition as well, which flags can add to.
 		case err == nil:
 			return []seed.Seed{s}, nil, nil
@@ -80,7 +85,7 @@ func (a *app) open(ctx context.Context, in *inputFlags, args []string) ([]seed.S
 			return nil, nil, err
 		}
 		if isDir {
-			return nil, nil, &exitError{exitInput, fmt.Errorf("%s holds no seed: it has neither meta-data nor openstack/latest/meta_data.json, nor %s alone", args[0], seed.IgnitionFile)}
+			return nil, nil, &exitError{exitInput, fmt.Errorf("%s holds no seed: it has neither meta-data nor openstack/latest/meta_data.json, nor latest/meta-data, nor %s alone", args[0], seed.IgnitionFile)}
 		}
 	}
 	return a.seeds(ctx, in, args)
@@ -90,11 +95,6 @@ func showText(w io.Writer, s seed.Seed) {
 	if s.Machine.Name != "" {
 		fmt.Fprintf(w, "# machine %s/%s\n", s.Machine.Namespace, s.Machine.Name)
 	}
-	for _, tree := range s.Trees {
-		for _, b := range tree.Blobs {
-			showFile(w, tree.Name+" "+b.Path, b.Content.Reveal())
-		}
-	}
 	for _, f := range s.Firmware.FwCfg {
 		name := "fw_cfg " + f.Name
 		if f.Name == "" {
@@ -102,11 +102,20 @@ func showText(w io.Writer, s seed.Seed) {
 		}
 		showFile(w, name, f.Content.Reveal())
 	}
+	for _, c := range s.Firmware.Credentials {
+		showFile(w, "credential "+c.Name, c.Content.Reveal())
+	}
 	for _, f := range s.Firmware.SMBIOS {
 		fmt.Fprintf(w, "# SMBIOS type %d %s=%s\n", f.Type, f.Field, f.Value)
 	}
 	if len(s.KernelArgs) > 0 {
 		fmt.Fprintf(w, "# kernel arguments, where the image's boot loader does not give them: %s\n", strings.Join(s.KernelArgs, " "))
+	}
+	for i, t := range s.Trees {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		showTree(w, t, s.Seal)
 	}
 	for _, v := range s.Volumes {
 		head := "# volume"
@@ -176,6 +185,8 @@ type shownFirmware struct {
 	// FwCfg has the items of the firmware configuration device by their names.
 	FwCfg  []shownFile `json:"fwCfg,omitempty"`
 	SMBIOS []shownRow  `json:"smbios,omitempty"`
+	// Credentials are those of systemd by their names.
+	Credentials []shownFile `json:"credentials,omitempty"`
 }
 
 type shownSeed struct {
@@ -184,7 +195,10 @@ type shownSeed struct {
 	Identity   *seed.Identity `json:"identity,omitempty"`
 	Firmware   *shownFirmware `json:"firmware,omitempty"`
 	KernelArgs []string       `json:"kernelArguments,omitempty"`
-	Volumes    []shownVolume  `json:"volumes"`
+	Trees      []shownTree    `json:"trees,omitempty"`
+	// Seal says that what is sealable is withdrawn when the first boot is over.
+	Seal    bool          `json:"seal,omitempty"`
+	Volumes []shownVolume `json:"volumes"`
 }
 
 // shown describes a file for a program.
@@ -205,11 +219,14 @@ func shown(path string, content secret.Text, mode uint32) shownFile {
 func (a *app) showJSON(seeds []seed.Seed) error {
 	var out []shownSeed
 	for _, s := range seeds {
-		x := shownSeed{DataSource: s.DataSource, KernelArgs: s.KernelArgs, Volumes: []shownVolume{}}
+		x := shownSeed{DataSource: s.DataSource, KernelArgs: s.KernelArgs, Trees: shownTrees(s.Trees), Seal: s.Seal, Volumes: []shownVolume{}}
 		if !s.Firmware.IsZero() {
 			x.Firmware = &shownFirmware{}
 			for _, f := range s.Firmware.FwCfg {
 				x.Firmware.FwCfg = append(x.Firmware.FwCfg, shown(f.Name, f.Content, 0))
+			}
+			for _, c := range s.Firmware.Credentials {
+				x.Firmware.Credentials = append(x.Firmware.Credentials, shown(c.Name, c.Content, 0))
 			}
 			for _, r := range s.Firmware.SMBIOS {
 				x.Firmware.SMBIOS = append(x.Firmware.SMBIOS, shownRow(r))
