@@ -13,8 +13,13 @@ import (
 // checkInURL is where a guest of Ignition finds the URL of its check-in.
 const checkInURL = "/etc/vmseed/checkin.url"
 
-//go:embed webhook.sh
-var webhookShell string
+// The parts that have a guest of cloud-init report over HTTP.
+var (
+	//go:embed webhook.sh
+	webhookShell string
+	//go:embed phonehome.sh
+	phoneHomeShell string
+)
 
 // WebhookReporter returns the part of a cloud-init seed that makes cloud-init post its events to a URL at the first boot of
 // the instance. Like Reporter it is a boothook and belongs behind the user's vendor-data.
@@ -36,13 +41,11 @@ func WebhookReporter(url secret.Text) machine.Layer {
 // `reporting` takes its place.
 const WebhookName = "vmseed"
 
-// PhoneHomeReporter returns the cloud-config that makes cloud-init post the guest's host keys and names to a URL at the end
-// of the first boot. A user's own `phone_home` takes its place. What else it says is what cloud-init takes anyway, since
-// cloud-init joins the two key by key.
+// PhoneHomeReporter returns the script by which a guest of cloud-init posts its host keys and its name to a URL in the last
+// stage of the first boot, before the user's scripts. It posts the form of cloud-init's own phone_home, which stays the
+// author's to use, and which would warn of each kind of key that the guest does not have.
 func PhoneHomeReporter(url secret.Text) machine.Layer {
-	return machine.Layer{Name: "vmseed's phone_home", Data: secret.New("#cloud-config\n" +
-		"merge_how: dict(no_replace)+list()+str()\n" +
-		"phone_home:\n  url: " + quoted(url) + "\n  post: all\n  tries: 10\n")}
+	return machine.Layer{Name: "vmseed's phone_home", Data: secret.New(strings.Replace(phoneHomeShell, "@URL@", quoted(url), 1))}
 }
 
 // CheckInReporter returns the Ignition config, of spec 3.0.0, that makes a guest tell a URL how its first boot went. The

@@ -65,12 +65,12 @@ say() {
 			;;
 		esac
 		[ -z "$stopping" ] || [ "$times" -lt 3 ] || times=3
-		sleep "$PAUSE"
+		sleep "$pause"
 	done
 	return 1
 }
 
-PAUSE=${PAUSE:-3}
+pause=${2:-3}
 url=$(cat "${1:-/etc/vmseed/checkin.url}") || exit 0
 boot=$(cat /proc/sys/kernel/random/boot_id)
 say '"stage":"modules-final"' 3

@@ -67,8 +67,6 @@ const (
 	CodeVendorDataOff diag.Code = 6100 + iota
 	// CodeReportingTaken is for user-data that puts something else in the place of the reporting webhook.
 	CodeReportingTaken
-	// CodePhoneHomeTaken is for user-data that posts the guest's host keys to somebody else.
-	CodePhoneHomeTaken
 )
 
 // Codes explains the diagnostics of this package.
@@ -82,8 +80,5 @@ func Codes() []diag.Explanation {
 			Text: "A guest that gets its seed from the metadata service is told to report its first boot there, by a handler of cloud-init's " +
 				"`reporting` with the name `vmseed`. cloud-init joins it with the handlers of the user-data, which keep working, unless the " +
 				"user-data has one of that name, or `reporting` is no mapping."},
-		{Code: CodePhoneHomeTaken, Title: "phone_home is the user's",
-			Text: "cloud-init has one `phone_home`, and the author's own is kept. The guest then posts its host keys and its name there alone. " +
-				"How the first boot went is reported all the same."},
 	}
 }

@@ -69,7 +69,7 @@ func ParseWebhook(body []byte) (Webhook, error) {
 	return w, nil
 }
 
-// jsonError takes an error's text from the decoder without what it quotes of the guest.
+// jsonError returns an error of the decoder without what it quotes of the guest.
 func jsonError(err error) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
@@ -77,7 +77,7 @@ func jsonError(err error) error {
 	}
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		return fmt.Errorf("a %s is wrong for its place at byte %d", strings.Fields(wrong.Value)[0], wrong.Offset)
+		return fmt.Errorf("wrong type at byte %d", wrong.Offset)
 	}
 	return errors.New("bad value")
 }

@@ -45,7 +45,7 @@ type wire struct {
 func Parse(line []byte, machine string, now time.Time) (Message, error) {
 	var w wire
 	if err := json.Unmarshal(line, &w); err != nil {
-		return Message{}, fmt.Errorf("the guest's report is no JSON: %w", err)
+		return Message{}, fmt.Errorf("the guest's report is no JSON: %w", jsonError(err))
 	}
 	if !slices.Contains([]Stage{Booting, Local, Init, Config, Final, Done, Failed}, w.Stage) {
 		return Message{}, fmt.Errorf("the guest reports no known stage")

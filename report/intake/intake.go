@@ -15,7 +15,6 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/vmseed/vmseed/report"
@@ -43,8 +42,8 @@ type Options struct {
 	// Sender names the machine (namespace/name) that a request is from, where the server knows better than by the URL,
 	// such as by the address. Another machine's URL is then as good as none. known is false where it does not know.
 	Sender func(context.Context) (machine string, known bool)
-	// Keep stores what Open shall be given after a restart of this program, for a machine. It is called with one state of a
-	// machine at a time. Before the guest gets an answer to its final word, its state is kept: with an error the guest is
+	// Keep stores what Open shall be given after a restart of this program, for a machine. It is called for one machine
+	// once at a time, for several at the same time. Before the guest gets an answer to its final word, its state is kept: with an error the guest is
 	// told to try again. Without Keep, a restart in the middle of a first boot forgets the host keys and the failed modules
 	// that were told before it, and the URL takes a first boot's words again after the final one.
 	Keep func(machine string, state []byte) error
@@ -95,10 +94,9 @@ type guest struct {
 	// answered is the last line of each boot's check-in that was taken.
 	answered map[string]int
 	// events and dropped count what was passed on, and what was not taken.
-	events  int
-	dropped atomic.Int32
-	tokens  float64
-	filled  time.Time
+	events, dropped int
+	tokens          float64
+	filled          time.Time
 }
 
 // state is what is kept of a guest.

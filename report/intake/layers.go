@@ -11,8 +11,8 @@ import (
 )
 
 // Layers returns the parts of a seed that make a guest report to a URL: the server's base and a Path. They are for
-// datasource.Options.Extra; each data source takes those that its guests understand: a boothook and a cloud-config for
-// cloud-init, a config of spec 3.0.0 for Ignition.
+// datasource.Options.Extra; each data source takes those that its guests understand: a boothook and a script for cloud-init,
+// a config of spec 3.0.0 for Ignition. An author's own `reporting` and `phone_home` work as they would without.
 func Layers(url secret.Text) []machine.Layer {
 	at := func(way string) secret.Text { return secret.New(strings.TrimSuffix(url.Reveal(), "/") + "/" + way) }
 	return []machine.Layer{
@@ -27,9 +27,6 @@ func Layers(url secret.Text) []machine.Layer {
 // have any: those of nocloud and OpenStack.
 func Lost(m machine.Machine) diag.List {
 	var l diag.List
-	if m.PhoneHome.URL != "" {
-		l.Notef(report.CodePhoneHomeTaken, m.Places.Find("phoneHome"), "", phoneHomeTaken)
-	}
 	for _, x := range m.UserData.Layers {
 		if cloudconfig.Recognise([]byte(x.Data.Reveal())) != cloudconfig.CloudConfig {
 			continue
@@ -37,9 +34,6 @@ func Lost(m machine.Machine) diag.List {
 		doc, _ := cloudconfig.Parse(x.Origin, []byte(x.Data.Reveal()))
 		if doc == nil {
 			continue
-		}
-		if n := doc.Get("phone_home"); n != nil {
-			l.Notef(report.CodePhoneHomeTaken, doc.Range(n), "", phoneHomeTaken)
 		}
 		if n := doc.Get("reporting"); n != nil {
 			taken := n.ShortTag() != "!!map"
@@ -61,5 +55,3 @@ func Lost(m machine.Machine) diag.List {
 	}
 	return l
 }
-
-const phoneHomeTaken = "the guest posts its host keys and its name here, and not to vmseed, which so cannot show them"

@@ -34,55 +34,60 @@ func (i *Intake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		i.o.NotFound.ServeHTTP(w, r)
 		return
 	}
-	if r.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
-		w.WriteHeader(http.StatusMethodNotAllowed)
-		return
-	}
-	// A guest that sends much is not read further; who reads slowly is up to the server's limits.
+	// A guest that sends much is not read further; who writes slowly is up to the server's limits.
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
-	if err != nil {
-		status := http.StatusBadRequest
-		if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
-			status = http.StatusRequestEntityTooLarge
-		}
-		i.drop(w, g, status, err)
-		return
-	}
+	posted := r.Method == http.MethodPost && err == nil
+	digest := sha256.Sum256(append([]byte(way+"\n"), body...))
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	now := i.o.Now()
-	digest := sha256.Sum256(append([]byte(way+"\n"), body...))
-	switch {
-	case bytes.Equal(g.last, digest[:]), g.last == nil && bytes.Equal(g.latest, digest[:]):
+	switch tooLong := (*http.MaxBytesError)(nil); {
+	case posted && bytes.Equal(g.last, digest[:]):
 		w.WriteHeader(http.StatusNoContent)
 		return
 	case g.last != nil:
 		i.o.NotFound.ServeHTTP(w, r)
 		return
-	case !g.allow(now):
+	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", http.MethodPost)
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	case !g.allow(i.o.Now()):
 		w.Header().Set("Retry-After", "1")
 		i.drop(w, g, http.StatusTooManyRequests, errors.New("too many requests"))
 		return
+	case errors.As(err, &tooLong):
+		i.drop(w, g, http.StatusRequestEntityTooLarge, err)
+		return
+	case err != nil:
+		i.drop(w, g, http.StatusBadRequest, errors.New("the request was cut off"))
+		return
+	case bytes.Equal(g.latest, digest[:]):
+		w.WriteHeader(http.StatusNoContent)
+		return
 	}
+	i.take(w, r, g, way, body, digest[:])
+}
+
+// take has a guest's word heard and answers it. The guest's mutex is held.
+func (i *Intake) take(w http.ResponseWriter, r *http.Request, g *guest, way string, body, digest []byte) {
 	if agent := report.UserAgent(r.UserAgent()); agent != "" && (way == wayWebhook || way == wayPhoneHome) {
 		g.record.Agent = agent
 	}
-	switch err := i.hear(g, way, body, digest[:], now.UTC()); {
+	switch err := i.hear(g, way, body, digest, i.o.Now().UTC()); {
 	case errors.Is(err, errLater):
 		w.Header().Set("Retry-After", "2")
 		i.drop(w, g, http.StatusServiceUnavailable, err)
 	case err != nil:
 		i.drop(w, g, http.StatusBadRequest, err)
 	default:
-		g.latest = digest[:]
+		g.latest = digest
 		w.WriteHeader(http.StatusNoContent)
 	}
 }
 
-// drop answers that a word is not taken. Of the word, nothing is logged.
+// drop answers that a word is not taken. Of the word, nothing is logged. The guest's mutex is held.
 func (i *Intake) drop(w http.ResponseWriter, g *guest, status int, reason error) {
-	if g.dropped.Add(1) <= maxComplaints {
+	if g.dropped++; g.dropped <= maxComplaints {
 		i.o.Log.Warn("dropping a report", "machine", g.machine, "status", status, "reason", reason.Error())
 	}
 	w.WriteHeader(status)

@@ -23,8 +23,14 @@ const purpose = "vmseed first boot report 1"
 // the key.
 func Path(key secret.Text, machine, instance string) secret.Text {
 	namespace, name, _ := strings.Cut(machine, "/")
-	return secret.New(Root + url.PathEscape(namespace) + "/" + url.PathEscape(name) + "/" +
+	return secret.New(Root + escape(namespace) + "/" + escape(name) + "/" +
 		base64.RawURLEncoding.EncodeToString(sign(key, machine, instance)))
+}
+
+// escape writes a name as an element of a path, with letters, digits and %-._~ alone: the path goes through YAML, a shell,
+// and cloud-init's templates.
+func escape(name string) string {
+	return strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
 }
 
 // sign returns the signature of a machine's instance.

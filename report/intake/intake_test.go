@@ -1,0 +1,526 @@
+package intake_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vmseed/vmseed/report"
+	"github.com/vmseed/vmseed/report/intake"
+	"github.com/vmseed/vmseed/secret"
+)
+
+var start = time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// desk is an intake with everything around it.
+type desk struct {
+	*intake.Intake
+	key    secret.Text
+	now    time.Time
+	mutex  sync.Mutex
+	events []report.Event
+	kept   map[string][]byte
+	refuse error
+	log    bytes.Buffer
+}
+
+func newDesk(sender func(context.Context) (string, bool)) *desk {
+	d := &desk{key: secret.New("0123456789abcdef"), now: start, kept: map[string][]byte{}}
+	d.open(sender)
+	return d
+}
+
+// open makes the desk's intake, or a new one as after a restart.
+func (d *desk) open(sender func(context.Context) (string, bool)) {
+	d.Intake = intake.New(d.key, func(e report.Event) {
+		d.mutex.Lock()
+		defer d.mutex.Unlock()
+		d.events = append(d.events, e)
+	}, intake.Options{
+		Sender: sender,
+		Now:    func() time.Time { return d.now },
+		Log:    slog.New(slog.NewTextHandler(&d.log, nil)),
+		Keep: func(machine string, state []byte) error {
+			if d.refuse != nil {
+				return d.refuse
+			}
+			d.mutex.Lock()
+			defer d.mutex.Unlock()
+			d.kept[machine] = state
+			return nil
+		},
+	})
+}
+
+// url returns where a machine's instance reports.
+func (d *desk) url(machine, instance string) string {
+	return "/" + intake.Path(d.key, machine, instance).Reveal()
+}
+
+// do makes a request and returns the answer.
+func (d *desk) do(method, path, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, "http://host/", strings.NewReader(body))
+	r.URL.Path, r.URL.RawPath = path, ""
+	r.Header.Set("User-Agent", "Cloud-Init/25.1.4")
+	w := httptest.NewRecorder()
+	d.ServeHTTP(w, r)
+	return w
+}
+
+// post posts and returns the status.
+func (d *desk) post(path, body string) int { return d.do(http.MethodPost, path, body).Code }
+
+// stages returns what was passed on so far, without more than stage and module.
+func (d *desk) stages() (got []string) {
+	for _, e := range d.events {
+		got = append(got, strings.TrimSpace(e.Machine+" "+string(e.Stage)+" "+e.Module))
+	}
+	return got
+}
+
+const (
+	module = `{"name":"modules-final/config-x","description":"running config-x with frequency once-per-instance","event_type":"start","origin":"cloudinit","timestamp":1}`
+	ran    = `{"name":"modules-final/config-x","description":"config-x ran successfully","event_type":"finish","result":"SUCCESS","timestamp":2}`
+	broken = `{"name":"modules-config/config-y","description":"running config-y with frequency once-per-instance","event_type":"finish","result":"FAIL","timestamp":0}`
+	done   = `{"name":"modules-final","description":"running modules for final","event_type":"finish","result":"SUCCESS","timestamp":3}`
+	home   = "hostname=vm&instance_id=i-1&pub_key_rsa=ssh-rsa+AAAAB3NzaC1yc2EAAAADAQAB"
+	alive  = `{"boot":"b-1","seq":1,"stage":"modules-final"}`
+	ready  = `{"boot":"b-1","seq":2,"stage":"done","result":{"firstBoot":true,"agent":"Ignition 2.14.0","warnings":["the unit x failed"]}}`
+	later  = `{"boot":"b-2","seq":2,"stage":"done","result":{"firstBoot":false,"agent":"Ignition 2.14.0"}}`
+)
+
+// A first boot of cloud-init: its events with phone_home's words, and nothing after the final one.
+func TestFirstBoot(t *testing.T) {
+	d := newDesk(nil)
+	if err := d.Open("ns/vm", "i-1", nil); err != nil {
+		t.Fatal(err)
+	}
+	url := d.url("ns/vm", "i-1")
+	for _, c := range []struct {
+		way, body string
+		status    int
+	}{
+		{"/webhook", module, 204}, {"/webhook", module, 204}, {"/webhook", ran, 204}, {"/phone-home", home, 204}, {"/webhook", "{", 400},
+		{"/phone-home", "x", 400}, {"/webhook", done, 204}, {"/webhook", done, 204}, {"/webhook", module, 404}, {"/phone-home", home, 404},
+		{"/phone-home", done, 404}, {"/check-in", ready, 404},
+	} {
+		if got := d.post(url+c.way, c.body); got != c.status {
+			t.Errorf("%s %s: status %d, want %d", c.way, c.body, got, c.status)
+		}
+	}
+	want := []report.Event{
+		{Machine: "ns/vm", Source: report.HTTP, Stage: report.Final, Module: "x", Time: start},
+		{Machine: "ns/vm", Source: report.HTTP, Stage: report.Done, Time: start, Result: &report.Result{Instance: "i-1", FirstBoot: true,
+			Agent: "cloud-init 25.1.4", Hostname: "vm", HostKeys: []string{"ssh-rsa AAAAB3NzaC1yc2EAAAADAQAB"}}},
+	}
+	if diff := cmp.Diff(want, d.events); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if ok, reasons := report.Judge(d.events[1], report.FailOnDeprecated); !ok {
+		t.Error(reasons)
+	}
+}
+
+// A guest of Ignition, and Afterburn's check-in.
+func TestCheckIn(t *testing.T) {
+	d := newDesk(nil)
+	_ = d.Open("ns/a", "i-1", nil)
+	_ = d.Open("ns/b", "i-1", nil)
+	a, b := d.url("ns/a", "i-1")+"/check-in", d.url("ns/b", "i-1")+"/afterburn"
+	for _, body := range []string{alive, alive, later, later, ready, ready} {
+		if got := d.post(a, body); got != 204 {
+			t.Errorf("%s: status %d", body, got)
+		}
+	}
+	for range 2 {
+		if got := d.post(b, ""); got != 204 {
+			t.Errorf("Afterburn: status %d", got)
+		}
+	}
+	if diff := cmp.Diff([]string{"ns/a modules-final", "ns/a done", "ns/a done", "ns/b done"}, d.stages()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if r := d.events[1].Result; r.FirstBoot || d.events[1].Source != report.HTTP {
+		t.Errorf("a later boot is taken for a first one: %+v", r)
+	}
+	if r := d.events[2].Result; !r.FirstBoot || len(r.Warnings) != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestForged makes every request that is not a machine's own, by every way in, before and after its first boot: none is
+// heard, and all are answered like a path that is not there.
+func TestForged(t *testing.T) {
+	type context1 struct{}
+	d := newDesk(func(ctx context.Context) (string, bool) { m, known := ctx.Value(context1{}).(string); return m, known })
+	for _, m := range []string{"ns/vm", "ns/other", "x/vm"} {
+		if err := d.Open(m, "i-1", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own := d.url("ns/vm", "i-1")
+	at := strings.LastIndex(own, "/") + 1
+	signature := own[at:]
+	flipped := func(i int) string {
+		const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+		c := digits[(strings.IndexByte(digits, signature[i])+1)%len(digits)]
+		return own[:at] + signature[:i] + string(c) + signature[i+1:]
+	}
+	forged := map[string]string{
+		"no signature": own[:at], "no signature at all": own[:at-1], "cut": own[:len(own)-1], "cut to half": own[:at+len(signature)/2],
+		"lengthened": own + "A", "padded": own + "=", "in hexadecimal": own[:at] + fmt.Sprintf("%x", signature), "upper case": own[:at] + strings.ToUpper(signature),
+		"another machine's": "/vmseed/report/ns/vm/" + d.url("ns/other", "i-1")[len("/vmseed/report/ns/other/"):],
+		"another namespace": "/vmseed/report/ns/vm/" + d.url("x/vm", "i-1")[len("/vmseed/report/x/vm/"):],
+		"another instance":  d.url("ns/vm", "i-2"), "no instance": d.url("ns/vm", ""), "split otherwise": d.url("n/svm", "i-1"),
+		"moved border":                        "/" + intake.Path(d.key, "ns/vmi", "-1").Reveal(),
+		"another key":                         "/" + intake.Path(secret.New("0123456789abcdeF"), "ns/vm", "i-1").Reveal(),
+		"a machine unknown":                   d.url("ns/none", "i-1"),
+		"a machine unknown, without instance": d.url("ns/none", ""),
+		"below another root":                  strings.Replace(own, "/report/", "/Report/", 1),
+		"a path too much":                     own + "/webhook",
+		"another way":                         own + "x",
+		"dots":                                strings.Replace(own, "/ns/", "/x/../ns/", 1),
+		"doubled slash":                       strings.Replace(own, "/ns/", "//ns/", 1),
+		"name in upper case":                  strings.Replace(own, "/ns/vm/", "/NS/vm/", 1),
+		"a space after":                       own + " ",
+		"a zero byte":                         own + "\x00",
+		"signature twice":                     own + "/" + signature,
+		"empty":                               "",
+		"root":                                "/vmseed/report/",
+		"all bits of nothing":                 own[:at] + strings.Repeat("A", len(signature)),
+	}
+	for i := range signature {
+		forged[fmt.Sprintf("changed at %d", i)] = flipped(i)
+	}
+	ways := map[string]string{"/webhook": done, "/phone-home": home, "/check-in": ready, "/afterburn": ""}
+	heard := 0
+	missing := httptest.NewRecorder()
+	http.NotFound(missing, httptest.NewRequest(http.MethodPost, "/", nil))
+	denied := func(t *testing.T, what, method, path, body string) {
+		t.Helper()
+		got := d.do(method, path, body)
+		if got.Code != missing.Code || got.Body.String() != missing.Body.String() || !cmp.Equal(got.Header(), missing.Header()) {
+			t.Errorf("%s: %s %d %v %q", what, method, got.Code, got.Header(), got.Body)
+		}
+		if len(d.events) != heard {
+			t.Errorf("%s: %s is heard: %+v", what, method, d.events[heard:])
+			heard = len(d.events)
+		}
+	}
+	all := func(when string) {
+		for what, path := range forged {
+			for way, body := range ways {
+				for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodPut, http.MethodHead} {
+					denied(t, when+": "+what+way, method, path+way, body)
+				}
+			}
+		}
+	}
+	all("before")
+	// The machine's own URL from another machine's address is none.
+	for way, body := range ways {
+		r := httptest.NewRequest(http.MethodPost, own+way, strings.NewReader(body))
+		w := httptest.NewRecorder()
+		d.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), context1{}, "ns/other")))
+		if w.Code != 404 || len(d.events) != heard {
+			t.Errorf("%s from another machine: status %d", way, w.Code)
+		}
+		w = httptest.NewRecorder()
+		r = httptest.NewRequest(http.MethodGet, own+way, nil)
+		d.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), context1{}, "ns/vm")))
+		if w.Code != 405 || w.Header().Get("Allow") != "POST" {
+			t.Errorf("%s: GET by the machine itself: status %d", way, w.Code)
+		}
+	}
+	for _, body := range []string{module, ran, done} {
+		if got := d.post(own+"/webhook", body); got != 204 {
+			t.Fatalf("the machine's own word: status %d", got)
+		}
+	}
+	heard = len(d.events)
+	all("after")
+	denied(t, "after the final word", http.MethodPost, own+"/check-in", ready)
+	for way := range ways {
+		denied(t, "after the final word", http.MethodGet, own+way, done)
+	}
+	d.Close("ns/other")
+	denied(t, "closed", http.MethodPost, d.url("ns/other", "i-1")+"/webhook", done)
+}
+
+// A key that could be guessed lets nobody in.
+func TestShortKey(t *testing.T) {
+	for _, key := range []secret.Text{{}, secret.New("123456789012345")} {
+		i := intake.New(key, func(report.Event) { t.Error("heard") }, intake.Options{})
+		if err := i.Open("ns/vm", "i-1", nil); err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		i.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/"+intake.Path(key, "ns/vm", "i-1").Reveal()+"/webhook", strings.NewReader(done)))
+		if w.Code != 404 {
+			t.Errorf("status %d", w.Code)
+		}
+	}
+}
+
+// Names that a URL cannot hold as they are, and those that look alike when it does.
+func TestPath(t *testing.T) {
+	d := newDesk(nil)
+	seen := map[string]bool{}
+	for _, machine := range []string{"ns/vm", "ns/v m", "ns/v%20m", "ns/Ünï", "ns/a'b\"c", "ns/a$INSTANCE_ID", "ns/{{x}}", "ns/a?b#c", "ns/a;b&c=d+e@f:g", "/vm"} {
+		url := d.url(machine, "i-1")
+		if strings.Trim(url, "/abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~%") != "" || seen[url] {
+			t.Errorf("%q: %s", machine, url)
+		}
+		seen[url] = true
+		_ = d.Open(machine, "i-1", nil)
+		r := httptest.NewRequest(http.MethodPost, url+"/webhook", strings.NewReader(module))
+		w := httptest.NewRecorder()
+		if d.ServeHTTP(w, r); w.Code != 204 || d.events[len(d.events)-1].Machine != machine {
+			t.Errorf("%q: status %d", machine, w.Code)
+		}
+	}
+}
+
+// TestNextInstance: a machine that becomes another instance has another URL, which is open.
+func TestNextInstance(t *testing.T) {
+	d := newDesk(nil)
+	_ = d.Open("ns/vm", "i-1", nil)
+	one, two := d.url("ns/vm", "i-1"), d.url("ns/vm", "i-2")
+	for _, body := range []string{broken, module, ran, done} {
+		d.post(one+"/webhook", body)
+	}
+	_ = d.Open("ns/vm", "i-1", nil) // a start of the same instance opens nothing
+	if got := d.post(one+"/webhook", module); got != 404 {
+		t.Errorf("the first instance once more: status %d", got)
+	}
+	if err := d.Open("ns/vm", "i-2", d.kept["ns/vm"]); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.post(one+"/webhook", module); got != 404 {
+		t.Errorf("the first instance after it: status %d", got)
+	}
+	for _, body := range []string{module, ran, done} {
+		if got := d.post(two+"/webhook", body); got != 204 {
+			t.Errorf("the second instance: status %d", got)
+		}
+	}
+	if e := d.events[len(d.events)-1]; e.Stage != report.Done || len(e.Result.Errors) > 0 {
+		t.Errorf("the second instance has what the first did: %+v", e)
+	}
+}
+
+// A restart between any two words changes nothing of what is heard; what cannot be kept is asked for again.
+func TestRestart(t *testing.T) {
+	words := [][2]string{{"/webhook", broken}, {"/phone-home", home}, {"/webhook", module}, {"/webhook", ran}, {"/webhook", done}}
+	var want report.Event
+	for cut := range len(words) + 1 {
+		d := newDesk(nil)
+		_ = d.Open("ns/vm", "i-1", nil)
+		url := d.url("ns/vm", "i-1")
+		for i, word := range words {
+			if i == cut {
+				d.open(nil)
+				if err := d.Open("ns/vm", "i-1", d.kept["ns/vm"]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := d.post(url+word[0], word[1]); got != 204 {
+				t.Errorf("restart at %d: %s: status %d", cut, word, got)
+			}
+		}
+		last := d.events[len(d.events)-1]
+		if cut == 0 {
+			want = last
+		}
+		if diff := cmp.Diff(want, last); diff != "" || last.Stage != report.Failed || len(last.Result.HostKeys) != 1 {
+			t.Errorf("restart at %d: -want +got:\n%s", cut, diff)
+		}
+		heard := len(d.events)
+		d.open(nil)
+		if err := d.Open("ns/vm", "i-1", d.kept["ns/vm"]); err != nil {
+			t.Fatal(err)
+		}
+		if again, other := d.post(url+"/webhook", done), d.post(url+"/webhook", module); again != 204 || other != 404 || len(d.events) != heard {
+			t.Errorf("after the end and a restart: %d and %d, %d events more", again, other, len(d.events)-heard)
+		}
+	}
+	if err := newDesk(nil).Open("ns/vm", "i-1", []byte("canary")); err == nil || strings.Contains(err.Error(), "canary") {
+		t.Errorf("a state that is none: %v", err)
+	}
+}
+
+func TestNotKept(t *testing.T) {
+	d := newDesk(nil)
+	_ = d.Open("ns/vm", "i-1", nil)
+	url := d.url("ns/vm", "i-1") + "/webhook"
+	d.refuse = errors.New("no space")
+	if a, b := d.post(url, module), d.post(url, ran); a != 204 || b != 204 {
+		t.Errorf("what can be lost: %d, %d", a, b)
+	}
+	w := d.do(http.MethodPost, url, done)
+	if w.Code != 503 || w.Header().Get("Retry-After") == "" {
+		t.Errorf("the final word: %d", w.Code)
+	}
+	d.refuse = nil
+	if got := d.post(url, done); got != 204 {
+		t.Errorf("the final word again: %d", got)
+	}
+	last := d.events[len(d.events)-1]
+	if !last.Result.FirstBoot || len(d.kept["ns/vm"]) == 0 || d.post(url, module) != 404 {
+		t.Errorf("%+v", last)
+	}
+}
+
+// What is too long, too much or too fast is dropped, and the final word is heard all the same.
+func TestBounds(t *testing.T) {
+	d := newDesk(nil)
+	_ = d.Open("ns/vm", "i-1", nil)
+	url := d.url("ns/vm", "i-1") + "/webhook"
+	if got := d.post(url, strings.Repeat(" ", intake.MaxBody-len(module))+module); got != 204 {
+		t.Errorf("%d bytes: status %d", intake.MaxBody, got)
+	}
+	if got := d.post(url, strings.Repeat(" ", intake.MaxBody+1-len(module))+module); got != 413 {
+		t.Errorf("a byte more: status %d", got)
+	}
+	numbered := func(i int) string {
+		return strings.Replace(module, `"timestamp":1`, fmt.Sprintf(`"timestamp":%d`, i), 1)
+	}
+	taken := 0
+	for i := range 1000 {
+		if d.post(url, numbered(i)) == 204 {
+			taken++
+		}
+	}
+	if taken < 200 || taken > 400 {
+		t.Errorf("%d of 1000 events at once are taken", taken)
+	}
+	d.now = d.now.Add(time.Second)
+	for i := range 5000 {
+		d.now = d.now.Add(100 * time.Millisecond)
+		if got := d.post(url, numbered(2000+i)); got != 204 {
+			t.Fatalf("event %d: status %d", i, got)
+		}
+	}
+	if n := len(d.events); n < 1500 || n > 2500 {
+		t.Errorf("%d events are passed on", n)
+	}
+	d.post(url, ran)
+	if got := d.post(url, done); got != 204 || d.events[len(d.events)-1].Stage != report.Done {
+		t.Errorf("the final word: status %d", got)
+	}
+	if lines := strings.Count(d.log.String(), "\n"); lines > 50 {
+		t.Errorf("the log has %d lines", lines)
+	}
+}
+
+// Neither a URL nor a word of the guest is logged.
+func TestLog(t *testing.T) {
+	d := newDesk(nil)
+	_ = d.Open("ns/vm", "i-1", nil)
+	url := d.url("ns/vm", "i-1")
+	for _, body := range []string{`{"name":"canary","event_type":"canary"}`, `canary`, `{"name":1}`, `{"name":"x","event_type":"start","duration":1e999}`, strings.Repeat("canary", intake.MaxBody)} {
+		for _, way := range []string{"/webhook", "/phone-home", "/check-in"} {
+			d.post(url+way, body)
+		}
+	}
+	text := d.log.String()
+	if !strings.Contains(text, "ns/vm") || strings.Contains(text, "canary") || strings.Contains(text, url[strings.LastIndex(url, "/")+1:]) || strings.Contains(text, "999") {
+		t.Errorf("the log:\n%s", text)
+	}
+}
+
+// Whatever a guest posts, what is passed on is clean and bounded.
+func TestWhateverIsPosted(t *testing.T) {
+	seeds := [][2]string{{"/webhook", module}, {"/webhook", ran}, {"/webhook", broken}, {"/webhook", done}, {"/phone-home", home}, {"/check-in", alive}, {"/check-in", ready}, {"/check-in", later}}
+	pieces := []string{"\x1b[2J", `\u001b]0;x\u0007`, "\x00", `\u202e`, "%1b", "\xff", `"`, "{", "}", strings.Repeat("A", 5000), "modules-final", `"FAIL"`, "1e309", "-1"}
+	random := rand.New(rand.NewPCG(1, 2))
+	d := newDesk(nil)
+	url := d.url("ns/vm", "i-1")
+	heard := 0
+	for round := range 3000 {
+		if round%10 == 0 {
+			d.Close("ns/vm")
+			_ = d.Open("ns/vm", "i-1", nil)
+			d.kept = map[string][]byte{}
+		}
+		d.now = d.now.Add(time.Second)
+		word := seeds[random.IntN(len(seeds))]
+		way, body := word[0], word[1]
+		for range random.IntN(3) {
+			at := random.IntN(len(body) + 1)
+			body = body[:at] + pieces[random.IntN(len(pieces))] + body[min(len(body), at+random.IntN(3)):]
+		}
+		d.post(url+way, body)
+		for _, e := range d.events[heard:] {
+			text, err := json.Marshal(e)
+			if err != nil || len(text) > 1<<20 {
+				t.Fatalf("%v, %d bytes", err, len(text))
+			}
+			all := fmt.Sprintf("%s|%s|%s|%s|%+v", e.Stage, e.Module, e.Error, e.Boot, e.Result)
+			if i := strings.IndexFunc(all, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 {
+				t.Fatalf("%q passes on %q", body, all)
+			}
+		}
+		heard = len(d.events)
+		if len(d.kept["ns/vm"]) > 1<<20 {
+			t.Fatalf("a state of %d bytes", len(d.kept["ns/vm"]))
+		}
+	}
+	if heard < 500 {
+		t.Errorf("only %d events: the test does not reach what it tests", heard)
+	}
+}
+
+// Many guests at once, over real connections.
+func TestManyGuests(t *testing.T) {
+	d := newDesk(nil)
+	server := httptest.NewServer(d)
+	defer server.Close()
+	var guests sync.WaitGroup
+	const count = 50
+	for n := range count {
+		machine := fmt.Sprintf("ns/vm-%d", n)
+		_ = d.Open(machine, "i-1", nil)
+		guests.Go(func() {
+			for _, body := range []string{module, ran, done} {
+				answer, err := http.Post(server.URL+d.url(machine, "i-1")+"/webhook", "", strings.NewReader(body))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = io.Copy(io.Discard, answer.Body)
+				answer.Body.Close()
+				if answer.StatusCode != 204 {
+					t.Errorf("%s: status %d", machine, answer.StatusCode)
+				}
+			}
+		})
+	}
+	guests.Wait()
+	last := map[string]report.Stage{}
+	for _, e := range d.events {
+		last[e.Machine] = e.Stage
+	}
+	for machine, stage := range last {
+		if stage != report.Done {
+			t.Errorf("%s: %s", machine, stage)
+		}
+	}
+	if len(last) != count || len(d.events) != 2*count {
+		t.Errorf("%d machines, %d events", len(last), len(d.events))
+	}
+}
