@@ -105,7 +105,7 @@ func bareHandler(machines int) http.Handler {
 		body := fleet[host].userData
 		switch {
 		case r.Method == http.MethodPut:
-			body = []byte("a-token-of-fifty-six-characters-as-the-real-one-has-them")
+			body = []byte("a-token-of-fifty-four-characters-as-long-as-real-ones-")
 		case strings.HasSuffix(r.URL.Path, "/instance-id"):
 			body = fleet[host].id
 		}
@@ -209,18 +209,15 @@ func (p *process) peak() int {
 	return kib / 1024
 }
 
-// processor is the time that the process has had, in ticks of 10 ms, or 0.
+// processor is the time that the process' threads have had on processors, or 0 where the system does not say.
 func (p *process) processor() time.Duration {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
-		return 0
+	var total time.Duration
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.cmd.Process.Pid))
+	for _, path := range tasks {
+		if text, err := os.ReadFile(path); err == nil {
+			ns, _ := strconv.ParseInt(strings.Fields(string(text) + " 0")[0], 10, 64)
+			total += time.Duration(ns)
+		}
 	}
-	_, after, _ := strings.Cut(string(stat), ") ")
-	fields := strings.Fields(after)
-	if len(fields) < 13 {
-		return 0
-	}
-	user, _ := strconv.Atoi(fields[11])
-	system, _ := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * 10 * time.Millisecond
+	return total
 }
