@@ -8,6 +8,7 @@ import (
 	"github.com/vmseed/vmseed/datasource/internal/ignition"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/cloudconfig"
+	"github.com/vmseed/vmseed/format/cloudconfig/lint"
 	"github.com/vmseed/vmseed/format/mimepart"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
@@ -40,6 +41,9 @@ func Whole(m machine.Machine, o datasource.Options) (secret.Text, diag.List) {
 	c.hidden()
 	extra := slices.DeleteFunc(slices.Clone(o.Extra), ignition.Recognise)
 	layers := slices.Concat(m.VendorData, extra)
+	if c.vendorOff() {
+		layers = extra // the reporter's parts are no vendor-data of the author's
+	}
 	switch {
 	case len(layers) == 0:
 		return user, c.list
@@ -57,6 +61,32 @@ func Whole(m machine.Machine, o datasource.Options) (secret.Text, diag.List) {
 		return user, c.list
 	}
 	return c.behind(user, layers), c.list
+}
+
+// vendorOff reports whether the author's user-data switches vendor-data off, and says so unless that has been said.
+func (c *composer) vendorOff() bool {
+	for _, x := range c.m.UserData.Layers {
+		for _, p := range pieces(x) {
+			doc := settings(p)
+			if doc == nil || doc.Get("vendor_data") == nil {
+				continue
+			}
+			setting := doc.Get("vendor_data")
+			enabled := field(setting, "enabled")
+			if enabled == nil {
+				continue
+			}
+			if on, ok := cloudconfig.Truth(enabled); on || !ok {
+				continue
+			}
+			said := slices.ContainsFunc(c.list, func(d diag.Diagnostic) bool { return d.Code == lint.CodeVendor && d.Field == "" })
+			if len(c.m.VendorData) > 0 && !said {
+				c.list.Warnf(lint.CodeVendor, doc.Range(setting), "", "the user-data switches vendor-data off")
+			}
+			return true
+		}
+	}
+	return false
 }
 
 // behind makes one message of the user-data and of the layers that fill it in.

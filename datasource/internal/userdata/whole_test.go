@@ -1,0 +1,73 @@
+package userdata
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/vmseed/vmseed/datasource"
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/cloudconfig/lint"
+	"github.com/vmseed/vmseed/machine"
+)
+
+// TestWhole looks at what is one document and what becomes a message, and at what is said of that.
+func TestWhole(t *testing.T) {
+	boothook := machine.Layer{Name: "the reporter", Data: layer("#cloud-boothook\necho report\n", "").Data}
+	vendor := layer("#cloud-config\nntp: {}\n", machine.MergeParts)
+	for _, tt := range []struct {
+		name string
+		m    machine.Machine
+		o    datasource.Options
+		want []string // in this order; one text without an ellipsis is all there is
+		said []diag.Code
+	}{
+		{"nothing", machine.Machine{}, datasource.Options{}, []string{""}, nil},
+		{"the author's alone", machine.Machine{UserData: plain(config)}, datasource.Options{}, []string{config}, nil},
+		{"generated alone", machine.Machine{NTP: machine.NTP{Enabled: of(true)}}, datasource.Options{}, []string{"…#cloud-config", "ntp"}, nil},
+		{"vendor-data alone", machine.Machine{VendorData: []machine.Layer{vendor}}, datasource.Options{}, []string{vendor.Data.Reveal()}, nil},
+		{"a reporter alone", machine.Machine{}, datasource.Options{Extra: []machine.Layer{boothook}}, []string{boothook.Data.Reveal()}, nil},
+		{"both", machine.Machine{UserData: plain(config), VendorData: []machine.Layer{vendor}}, datasource.Options{Extra: []machine.Layer{boothook}},
+			[]string{"…multipart/mixed", "the author's comment", "Merge-Type: list()+dict(no_replace)+str()", "ntp: {}", "text/cloud-boothook", "echo report"}, []diag.Code{CodeMultipart}},
+		{"a message and a reporter", machine.Machine{UserData: plain(script), NTP: machine.NTP{Enabled: of(true)}}, datasource.Options{Extra: []machine.Layer{boothook}},
+			[]string{"…multipart/mixed", "echo user", "Merge-Type: list(append)+dict(recurse_array)+str()", "echo report"}, []diag.Code{CodeMultipart}},
+		{"vendor-data switched off", machine.Machine{UserData: plain("#cloud-config\nvendor_data: {enabled: no}\n"), VendorData: []machine.Layer{layer(script, "")}},
+			datasource.Options{}, []string{"#cloud-config\nvendor_data: {enabled: no}\n"}, []diag.Code{lint.CodeVendor}},
+		{"raw", machine.Machine{UserData: machine.UserData{Raw: true, Layers: plain(script).Layers}, VendorData: []machine.Layer{vendor}},
+			datasource.Options{Extra: []machine.Layer{boothook}}, []string{script}, []diag.Code{CodeLostRaw, CodeLostRaw}},
+		{"no multipart", machine.Machine{UserData: plain(config)}, datasource.Options{NoMultipart: true, Extra: []machine.Layer{boothook}},
+			[]string{config}, []diag.Code{CodeLostRaw}},
+	} {
+		got, l := Whole(placed(t, tt.m), tt.o)
+		text := got.Reveal()
+		if first, ok := strings.CutPrefix(tt.want[0], "…"); ok {
+			tt.want[0] = first
+			for _, want := range tt.want {
+				_, after, found := strings.Cut(text, want)
+				if !found {
+					t.Errorf("%s: %q is not there, or not in its place:\n%s", tt.name, want, got.Reveal())
+				}
+				text = after
+			}
+			if strings.Count(got.Reveal(), "multipart/mixed") > 1 {
+				t.Errorf("%s: a message in a message:\n%s", tt.name, got.Reveal())
+			}
+		} else if text != tt.want[0] {
+			t.Errorf("%s: %q, want %q", tt.name, text, tt.want[0])
+		}
+		var said []diag.Code
+		for _, d := range l {
+			if d.Code == CodeMultipart || d.Code == CodeLostRaw || d.Code == lint.CodeVendor {
+				said = append(said, d.Code)
+			}
+		}
+		if len(said) != len(tt.said) {
+			t.Errorf("%s: said %v, want %v", tt.name, l, tt.said)
+			continue
+		}
+		for i, code := range tt.said {
+			if said[i] != code {
+				t.Errorf("%s: said %v, want %v", tt.name, l[i], code)
+			}
+		}
+	}
+}
