@@ -28,17 +28,7 @@ const (
 // If they also have Unacknowledged() (int, error), the number of bytes sent that the peer may not have, they are kept open
 // behind a token; else they are closed, because a repeated segment would leave with the limit of that moment.
 func Serve(ctx context.Context, l net.Listener, h *Handler) error {
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	log := slog.DiscardHandler
-	if h.config.Log != nil {
-		log = h.config.Log.Handler()
-	}
-	s := &http.Server{
-		Handler: h, Protocols: protocols, ConnContext: ConnContext, DisableGeneralOptionsHandler: true, MaxHeaderBytes: maxHead,
-		ReadHeaderTimeout: headTime, ReadTimeout: bodyTime, WriteTimeout: writeTime, IdleTimeout: idleTime,
-		ErrorLog: slog.NewLogLogger(log, slog.LevelDebug),
-	}
+	s := server(h)
 	bounded := &listener{Listener: l, max: h.config.Limits.Connections, open: map[netip.Addr]int{}}
 	if h.config.Proxied {
 		bounded.max = -1
@@ -59,6 +49,21 @@ func Serve(ctx context.Context, l net.Listener, h *Handler) error {
 	}
 	<-ended
 	return nil
+}
+
+// server is net/http's, with the limits for guests.
+func server(h *Handler) *http.Server {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	log := slog.DiscardHandler
+	if h.config.Log != nil {
+		log = h.config.Log.Handler()
+	}
+	return &http.Server{
+		Handler: h, Protocols: protocols, ConnContext: ConnContext, DisableGeneralOptionsHandler: true, MaxHeaderBytes: maxHead,
+		ReadHeaderTimeout: headTime, ReadTimeout: bodyTime, WriteTimeout: writeTime, IdleTimeout: idleTime,
+		ErrorLog: slog.NewLogLogger(log, slog.LevelDebug),
+	}
 }
 
 // listener bounds the connections of each address, and gives them what is needed for identity and hop limits.
