@@ -83,9 +83,11 @@ func (g *generator) own(name, what, order, command, wanted string) {
 	g.wants(wanted, "Wants", name)
 }
 
-// extra adds a unit of the generator's. An initrd with systemd gets the same units, and must not start them.
+// extra adds a unit of the generator's. An initrd with systemd gets the same units, and must not start them; what they run is
+// there when the files are.
 func (g *generator) extra(name, text string) {
-	g.out["systemd.extra-unit."+name] = strings.Replace(text, "[Unit]\n", "[Unit]\nConditionPathExists=!/etc/initrd-release\n", 1)
+	g.out["systemd.extra-unit."+name] = strings.Replace(text, "[Unit]\n",
+		"[Unit]\nConditionPathExists=!/etc/initrd-release\nAfter=systemd-tmpfiles-setup.service\n", 1)
 }
 
 // wants has a unit pulled in by another, as an enabled one is by the links that systemctl makes.
@@ -162,7 +164,7 @@ func (g *generator) install(u ignition.PartUnit) {
 func (g *generator) environment() {
 	if len(g.m.Environment) > 0 {
 		g.own("vmseed-environment.service", "Environment of the machine's definition",
-			"DefaultDependencies=no\nConflicts=shutdown.target\nAfter=systemd-tmpfiles-setup.service\nBefore=sysinit.target shutdown.target\n",
+			"DefaultDependencies=no\nConflicts=shutdown.target\nBefore=sysinit.target shutdown.target\n",
 			"systemctl daemon-reload", "sysinit.target")
 	}
 }
