@@ -87,59 +87,65 @@ func TestCloudInitReadsEverything(t *testing.T) {
 	each(t, func(t *testing.T, r *judge.Release, source, format string) {
 		m := everything()
 		b := boot(t, r, m, source, format, datasource.Options{})
-		if b.Err != "" || b.Consumed == nil {
-			t.Fatalf("no data source: %q, consumed %v", b.Err, b.Consumed)
-		}
-		if want := m.Identity.InstanceID + "-r23"; b.InstanceID != want {
-			t.Errorf("instance id %q, want %q", b.InstanceID, want)
-		}
-		if want := m.Identity.FQDN(); b.FQDN != want || b.Hostname != m.Identity.Hostname && b.Hostname != want {
-			t.Errorf("host %q, FQDN %q, want %q", b.Hostname, b.FQDN, want)
-		}
-		if got := strings.Join(b.PublicKeys, "\n"); len(b.PublicKeys) != len(m.SSH.AuthorizedKeys) || !strings.Contains(got, m.SSH.AuthorizedKeys[0]) {
-			t.Errorf("public keys %q", got)
-		}
+		readsEverything(t, m, b)
 		if b.NetworkError != "" || b.MissingNICs != "" || b.NetworkSource != "ds" {
 			t.Errorf("network from %q: %s %s", b.NetworkSource, b.NetworkError, b.MissingNICs)
 		}
-		for _, p := range judge.Problems(b.Log) {
-			// The sample's scripts, keys and includes are no real ones; what counts is that the seed is read whole.
-			t.Logf("log: %+v", p)
-		}
-		files := b.Consumed.Files
-		for _, f := range m.Files {
-			got, ok := files[f.Path]
-			if !ok || string(got.Content) != f.Content.Reveal() || got.Mode != fmt.Sprintf("%04o", f.Mode.Bits()) {
-				t.Errorf("%s: written %v, mode %s, want %04o", f.Path, ok, got.Mode, f.Mode.Bits())
-			}
-		}
-		if env := string(files["/etc/cloud/environment"].Content); !strings.Contains(env, "ENVIRONMENT_NAME=environment-value-canary\n") {
-			t.Errorf("environment %q", env)
-		}
-		config := b.Consumed.Config
-		for path, want := range map[string]string{"timezone": m.Guest.Timezone, "locale": m.Guest.Locale} {
-			if got := config.Get(path).Text; got != want {
-				t.Errorf("%s is %q, want %q", path, got, want)
-			}
-		}
-		// The user's own layers survive beside what was generated.
-		if config.Get("final_message").Text == "" || config.Get("manage_etc_hosts").Text != "true" {
-			t.Errorf("the user's own keys are lost: %s", config.JSON())
-		}
-		if len(config.Get("users").Items) != 2 || config.Get("users").Items[0].Get("name").Text != "users-name" {
-			t.Errorf("users: %s", config.Get("users").JSON())
-		}
-		if got := b.Consumed.Vendor.Get("package_reboot_if_required").Text; got != "true" {
-			t.Errorf("vendor-data: %s", b.Consumed.Vendor.JSON())
-		}
-		script := false
-		for path, f := range files {
-			script = script || strings.Contains(path, "scripts-name") && strings.Contains(string(f.Content), "scripts-content-canary")
-		}
-		if !script {
-			t.Error("the script is not among the files of the guest")
-		}
 	})
+}
+
+// readsEverything holds what a guest made of its seed against the machine, but for the network.
+func readsEverything(t *testing.T, m machine.Machine, b judge.BootResult) {
+	t.Helper()
+	if b.Err != "" || b.Consumed == nil {
+		t.Fatalf("no data source: %q, consumed %v", b.Err, b.Consumed)
+	}
+	if want := m.Identity.InstanceID + "-r23"; b.InstanceID != want {
+		t.Errorf("instance id %q, want %q", b.InstanceID, want)
+	}
+	if want := m.Identity.FQDN(); b.FQDN != want || b.Hostname != m.Identity.Hostname && b.Hostname != want {
+		t.Errorf("host %q, FQDN %q, want %q", b.Hostname, b.FQDN, want)
+	}
+	if got := strings.Join(b.PublicKeys, "\n"); len(b.PublicKeys) != len(m.SSH.AuthorizedKeys) || !strings.Contains(got, m.SSH.AuthorizedKeys[0]) {
+		t.Errorf("public keys %q", got)
+	}
+	for _, p := range judge.Problems(b.Log) {
+		// The sample's scripts, keys and includes are no real ones; what counts is that the seed is read whole.
+		t.Logf("log: %+v", p)
+	}
+	files := b.Consumed.Files
+	for _, f := range m.Files {
+		got, ok := files[f.Path]
+		if !ok || string(got.Content) != f.Content.Reveal() || got.Mode != fmt.Sprintf("%04o", f.Mode.Bits()) {
+			t.Errorf("%s: written %v, mode %s, want %04o", f.Path, ok, got.Mode, f.Mode.Bits())
+		}
+	}
+	if env := string(files["/etc/cloud/environment"].Content); !strings.Contains(env, "ENVIRONMENT_NAME=environment-value-canary\n") {
+		t.Errorf("environment %q", env)
+	}
+	config := b.Consumed.Config
+	for path, want := range map[string]string{"timezone": m.Guest.Timezone, "locale": m.Guest.Locale} {
+		if got := config.Get(path).Text; got != want {
+			t.Errorf("%s is %q, want %q", path, got, want)
+		}
+	}
+	// The user's own layers survive beside what was generated.
+	if config.Get("final_message").Text == "" || config.Get("manage_etc_hosts").Text != "true" {
+		t.Errorf("the user's own keys are lost: %s", config.JSON())
+	}
+	if len(config.Get("users").Items) != 2 || config.Get("users").Items[0].Get("name").Text != "users-name" {
+		t.Errorf("users: %s", config.Get("users").JSON())
+	}
+	if got := b.Consumed.Vendor.Get("package_reboot_if_required").Text; got != "true" {
+		t.Errorf("vendor-data: %s", b.Consumed.Vendor.JSON())
+	}
+	script := false
+	for path, f := range files {
+		script = script || strings.Contains(path, "scripts-name") && strings.Contains(string(f.Content), "scripts-content-canary")
+	}
+	if !script {
+		t.Error("the script is not among the files of the guest")
+	}
 }
 
 // TestOneDocumentAndMultipartMeanTheSame holds the merge on the host and the merge in the guest against each other: a

@@ -66,14 +66,38 @@ func NewIgnition(tb testing.TB) *Ignition {
 // Apply runs the stages fetch and files on a config, without a network.
 func (g *Ignition) Apply(tb testing.TB, config []byte) IgnitionResult {
 	tb.Helper()
+	return g.run(tb, nil, config, nil)
+}
+
+// Fetch runs the stages fetch and files in a network of servers, where the
+// config is found as the arguments of the kernel say. Their last
+// ignition.platform.id is the platform.
+func (g *Ignition) Fetch(tb testing.TB, network *Network, cmdline []string) IgnitionResult {
+	tb.Helper()
+	return g.run(tb, network, nil, cmdline)
+}
+
+// run runs Ignition: on a config, or with the kernel's arguments.
+func (g *Ignition) run(tb testing.TB, network *Network, config []byte, cmdline []string) IgnitionResult {
+	tb.Helper()
 	dir := tb.TempDir()
 	script, err := scripts.ReadFile("ignition.sh")
 	err = errors.Join(err, os.WriteFile(filepath.Join(dir, "ignition.sh"), script, 0o600),
-		os.WriteFile(filepath.Join(dir, "config.ign"), config, 0o600))
+		os.WriteFile(filepath.Join(dir, "config.ign"), config, 0o600),
+		os.WriteFile(filepath.Join(dir, "cmdline"), []byte(strings.Join(cmdline, " ")+"\n"), 0o600))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	apart := []string{"--net", "--mount"}
+	platform := "file"
+	for _, arg := range cmdline {
+		if id, ok := strings.CutPrefix(arg, "ignition.platform.id="); ok {
+			platform = id
+		}
+	}
+	apart := []string{"--mount"}
+	if network == nil {
+		apart = append(apart, "--net")
+	}
 	if os.Getuid() != 0 {
 		apart = append(apart, "--map-root-user", "--map-auto")
 		if out, err := exec.Command("unshare", append(apart, "true")...).CombinedOutput(); err != nil {
@@ -82,10 +106,10 @@ func (g *Ignition) Apply(tb testing.TB, config []byte) IgnitionResult {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "unshare", append(apart, "/bin/sh", filepath.Join(dir, "ignition.sh"), g.program, dir)...)
+	cmd := exec.CommandContext(ctx, "unshare", append(apart, "/bin/sh", filepath.Join(dir, "ignition.sh"), g.program, dir, platform)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err = cmd.Run()
+	network.inside(tb, func() { err = cmd.Run() })
 	result := IgnitionResult{Log: stderr.String()}
 	var exit *exec.ExitError
 	switch {

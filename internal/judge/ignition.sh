@@ -2,9 +2,10 @@
 # Run Ignition's stages fetch and files on a small root file system. Its stages
 # for disks and mounts are never run: they would meet this machine's disks.
 #
-#   ignition.sh IGNITION DIR
+#   ignition.sh IGNITION DIR PLATFORM
 #
-# DIR holds the config as config.ign. Needs root's rights over files, if only
+# DIR holds the config as config.ign, which the platform file reads, and the
+# arguments of the kernel as cmdline. Needs root's rights over files, if only
 # those of a user name space, and a mount name space of its own. Printed: a tar
 # archive of the tree; on standard error what Ignition logs. Exit status: 0; 11
 # fetch failed; 12 files failed.
@@ -12,6 +13,7 @@ set -eu
 umask 022
 ignition=${1:?}
 dir=${2:?}
+platform=${3:?}
 # Ignition writes a user's keys as that user, who has to reach them.
 root=/mnt
 mount -t tmpfs -o mode=0755 tmpfs "$root"
@@ -63,8 +65,9 @@ PATH=$dir/bin:/usr/sbin:/usr/bin:/sbin:/bin
 IGNITION_CONFIG_FILE=$dir/config.ign
 IGNITION_WRITE_AUTHORIZED_KEYS_FRAGMENT=false
 export PATH IGNITION_CONFIG_FILE IGNITION_WRITE_AUTHORIZED_KEYS_FRAGMENT
+mount --bind "$dir/cmdline" /proc/cmdline
 stage() {
-	"$ignition" -platform file -root "$root" -config-cache "$dir/cache.json" -state-file "$dir/state" \
+	"$ignition" -platform "$platform" -root "$root" -config-cache "$dir/cache.json" -state-file "$dir/state" \
 		-neednet "$dir/neednet" -log-to-stdout -stage "$1" >&2
 }
 status=0
