@@ -340,18 +340,17 @@ func sender(ctx context.Context) (string, bool) {
 
 // keep keeps what the intake wants to be given after a restart.
 func (s *Service) keep(name string, report []byte) error {
-	g := s.current.Load()
-	if g == nil || g.served[name] == nil {
+	made := s.current.Load().served[name]
+	if made == nil {
 		return errors.New("the machine is not served any more")
 	}
-	return s.state.change(name, g.served[name].instance, func(r *record) { r.Report = report })
+	return s.state.change(name, made.instance, func(r *record) { r.Report = report })
 }
 
 // hear takes in what a guest says.
 func (s *Service) hear(e report.Event) {
 	s.o.Metrics.heard(e)
-	if g := s.current.Load(); g != nil && g.served[e.Machine] != nil && e.Stage == report.Done && g.served[e.Machine].seal {
-		made := g.served[e.Machine]
+	if made := s.current.Load().served[e.Machine]; made != nil && made.seal && e.Stage == report.Done && (e.Result == nil || e.Result.FirstBoot) {
 		if err := s.state.change(e.Machine, made.instance, func(r *record) { r.Sealed = true }); err != nil {
 			s.o.Log.Error("a seal is not remembered over a restart", "machine", e.Machine, "error", err)
 		}
