@@ -15,7 +15,6 @@ import (
 	"github.com/vmseed/vmseed/delivery/metadata"
 	"github.com/vmseed/vmseed/internal/judge"
 	"github.com/vmseed/vmseed/machine"
-	"github.com/vmseed/vmseed/secret"
 	"github.com/vmseed/vmseed/seed"
 )
 
@@ -73,8 +72,6 @@ func prefixes(texts ...string) []netip.Prefix {
 	}
 	return out
 }
-
-func layer(text string) machine.Layer { return machine.Layer{Name: "a layer", Data: secret.New(text)} }
 
 // full says all that EC2 has words for.
 func full() machine.Machine {
