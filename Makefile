@@ -57,12 +57,13 @@ FUZZ = \
 	./internal/bounded:FuzzJSON \
 	./internal/bounded:FuzzYAML \
 	./machine:FuzzPlace \
+	./report:FuzzHTTP \
 	./report:FuzzParse
 
 # Debian packages that the tests need beside those which guests and judges list.
 # Of names with a comma between them any will do.
-PACKAGES = busybox,busybox-static ca-certificates cloud-image-utils dosfstools e2fsprogs genisoimage iproute2 libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu libxml2-utils \
-	mtools openssh-client p7zip-full qemu-efi-aarch64 qemu-guest-agent qemu-system-arm skopeo swtpm xorriso
+PACKAGES = amazon-ec2-utils busybox,busybox-static ca-certificates cloud-guest-utils cloud-image-utils curl dosfstools e2fsprogs genisoimage iproute2 libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu libxml2-utils \
+	mtools openssh-client p7zip-full python3-boto3 qemu-efi-aarch64 qemu-guest-agent qemu-system-arm skopeo swtpm xorriso
 
 SUMMARY = go run ./internal/testsummary
 # The packages with tests behind a build tag.
@@ -135,7 +136,7 @@ fuzz: check-go
 
 bench: check-go
 	go test -run '^$$' -bench . -benchmem ./format/... ./image
-	cd bench && go run .
+	cd bench && go run . && go run ./imds
 	cd interop && go test -run '^$$' -bench . -benchmem ./...
 
 # Packages whose tests have the flag -update.
