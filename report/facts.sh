@@ -103,7 +103,7 @@ agent() {
 
 # result: everything that the host wants to know.
 result() {
-	facts=$(tr -d ' \t\n' </etc/.ignition-result.json 2>/dev/null)
+	facts=$(cat /etc/.ignition-result.json 2>/dev/null | tr -d ' \t\n')
 	case $facts in
 	*'"previousReport":{'*) # of an earlier run on this disk
 		earlier=${facts#*'"previousReport":{'}
