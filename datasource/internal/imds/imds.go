@@ -11,6 +11,7 @@ package imds
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -87,7 +88,7 @@ func Full(g Guest) (seed.Tree, diag.List) {
 	if g.Machine.MetadataOptions.HTTPTokens == string(seed.TokensOptional) {
 		out.Tokens = seed.TokensOptional
 	}
-	out.Blobs = append(g.blobs(t), seed.Blob{Path: "dynamic/instance-identity/document", ContentType: "text/plain", Content: g.document(t)})
+	out.Blobs = append([]seed.Blob{{Path: "dynamic/instance-identity/document", ContentType: "text/plain", Content: g.document(t)}}, g.blobs(t)...)
 	return out, l
 }
 
@@ -130,6 +131,7 @@ func (g Guest) blobs(t leaves) []seed.Blob {
 		}
 		out = append(out, text("meta-data/public-keys/", strings.Join(list, "\n")))
 	}
+	slices.SortFunc(out, func(a, b seed.Blob) int { return cmp.Compare(a.Path, b.Path) })
 	if !g.UserData.IsZero() {
 		out = append(out, seed.Blob{Path: "user-data", ContentType: "application/octet-stream", Content: g.UserData, Sealable: true})
 	}
