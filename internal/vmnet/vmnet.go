@@ -16,10 +16,7 @@ import (
 	"net/netip"
 	"sync"
 
-	"github.com/containers/gvisor-tap-vsock/pkg/services/dhcp"
 	"github.com/containers/gvisor-tap-vsock/pkg/services/dns"
-	"github.com/containers/gvisor-tap-vsock/pkg/tap"
-	"github.com/containers/gvisor-tap-vsock/pkg/types"
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
 	"gvisor.dev/gvisor/pkg/tcpip/link/channel"
@@ -143,22 +140,6 @@ func (n *Network) startDNS(gateway tcpip.Address) error {
 	}
 	n.serve("DNS over UDP", server.Serve)
 	n.serve("DNS over TCP", server.ServeTCP)
-	return nil
-}
-
-func (n *Network) startDHCP() error {
-	pool := tap.NewIPPool(&net.IPNet{IP: n.config.Subnet.Masked().Addr().AsSlice(), Mask: net.CIDRMask(n.config.Subnet.Bits(), 32)})
-	pool.Reserve(n.config.Gateway.AsSlice(), n.mac.String())
-	pool.Reserve(n.config.Guest.AsSlice(), n.config.MAC)
-	server, err := dhcp.New(&types.Configuration{
-		MTU: n.config.MTU, Subnet: n.config.Subnet.Masked().String(), GatewayIP: n.config.Gateway.String(),
-		DNSSearchDomains: n.config.Search,
-	}, n.stack, pool)
-	if err != nil {
-		return err
-	}
-	n.closers = append(n.closers, server.Underlying)
-	n.serve("DHCP", server.Serve)
 	return nil
 }
 
