@@ -215,3 +215,18 @@ func TestIgnitionFetches(t *testing.T) {
 		}
 	}
 }
+
+// TestOpenStackExample has every release fetch the machine of the example.
+func TestOpenStackExample(t *testing.T) {
+	m := loadExample(t, "openstack", "", "web.yaml")
+	s, m := serve(t, m, "", datasource.Options{})
+	for _, r := range judge.Releases(t) {
+		b := s.boot(t, r, m, "OpenStack", nil)
+		if b.FQDN != "web.shop.example.org" || b.MetaData.Get("meta").Get("role").Text != "front" || b.NetworkSource != "ds" || len(judge.Problems(b.Log)) > 0 {
+			t.Errorf("%s: FQDN %q, meta-data %s, network from %q: %v", r.Name, b.FQDN, b.MetaData.JSON(), b.NetworkSource, judge.Problems(b.Log))
+		}
+		if got := b.Consumed.Files["/etc/nginx/conf.d/shop.conf"]; got.Mode != "0644" || !strings.HasPrefix(string(got.Content), "server {") {
+			t.Errorf("%s: the file is %q, mode %s", r.Name, got.Content, got.Mode)
+		}
+	}
+}
