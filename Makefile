@@ -27,6 +27,8 @@ FUZZ = \
 	./datasource/internal/ignition:FuzzCompose \
 	./datasource/internal/translate:FuzzCloudConfig \
 	./datasource/internal/userdata:FuzzUserData \
+	./delivery/metadata:FuzzFile \
+	./delivery/metadata:FuzzPath \
 	./format/cloudconfig:FuzzMerge \
 	./format/cloudconfig:FuzzParse \
 	./format/cloudconfig:FuzzRecognise \

@@ -111,6 +111,9 @@ func read(path string) (file, error) {
 	if !info.Mode().IsRegular() {
 		return file{}, fmt.Errorf("%s: %w: no regular file", path, delivery.ErrNotSeed)
 	}
+	if info.Size() > maxFile {
+		return file{}, fmt.Errorf("%s: %w: more than %d bytes", path, bounded.ErrTooLarge, int64(maxFile))
+	}
 	// A disk is not read to its end to see that it is none.
 	head := make([]byte, len(`{"form":"`)+len(form))
 	if _, err := io.ReadFull(in, head); err != nil || string(head) != `{"form":"`+form {
@@ -130,10 +133,10 @@ func read(path string) (file, error) {
 // parse reads the form. Its errors never show a value of the file.
 func parse(data []byte) (file, error) {
 	var h header
-	if err := json.Unmarshal(data, &h); err != nil || h.Form != form {
+	if err := json.Unmarshal(data, &h); err != nil || h.Form != form || h.Version < 1 {
 		return file{}, fmt.Errorf("%w: damaged", delivery.ErrNotSeed)
 	}
-	if h.Version != formVersion {
+	if h.Version > formVersion {
 		return file{}, fmt.Errorf("%w: %w: version %d of the form, and this vmseed reads %d", delivery.ErrNotSeed, ErrNewer, h.Version, formVersion)
 	}
 	var f file

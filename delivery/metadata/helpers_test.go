@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"sync"
@@ -169,4 +170,17 @@ func (l *lockedBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
+}
+
+// get asks a handler for a request target as it would stand on the wire. It reports the path that net/http makes of it, and
+// false for what net/http itself refuses.
+func get(h *Handler, target string) (code int, header http.Header, path, body string, ok bool) {
+	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(request("GET", target))))
+	if err != nil || r.URL == nil {
+		return 0, nil, "", "", false
+	}
+	r.RemoteAddr = "127.0.0.1:1"
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Code, w.Header(), r.URL.Path, w.Body.String(), true
 }

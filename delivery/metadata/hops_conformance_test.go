@@ -336,7 +336,7 @@ func TestHopLimitOfRetransmissions(t *testing.T) {
 				t.Fatal(err)
 			}
 			far, seen := false, 0
-			for seen < 4 {
+			for seen < 4 && !far {
 				s := wait(t, wire, echoed)
 				seen++
 				far = far || s.hops > 1
