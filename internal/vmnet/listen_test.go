@@ -48,12 +48,6 @@ func serve(t *testing.T, n *vmnet.Network, h http.HandlerFunc) {
 	})
 }
 
-// client is an HTTP client inside the guest.
-func (g *guest) client() *http.Client {
-	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) { return g.dial(ctx, address) }}}
-}
-
 // The guest reads what its gateway serves at the metadata address, whether it asks the gateway or, as with a route for
 // all of 169.254.0.0/16, the address itself. No packet of an answer lives longer than was said.
 func TestListen(t *testing.T) {
@@ -67,7 +61,7 @@ func TestListen(t *testing.T) {
 		})
 		if neighbour {
 			routes := []tcpip.Route{{Destination: subnet(t, "169.254.0.0/16"), NIC: 1}}
-			g.stack.SetRouteTable(append(routes, g.stack.GetRouteTable()...))
+			g.Stack.SetRouteTable(append(routes, g.Stack.GetRouteTable()...))
 		}
 		var mutex sync.Mutex
 		lives, arp := []uint8{}, false
@@ -85,8 +79,8 @@ func TestListen(t *testing.T) {
 				arp = arp || a.Op() == header.ARPReply && tcpip.AddrFromSlice(a.ProtocolAddressSender()) == tcpip.AddrFrom4(metadata.Addr().As4())
 			}
 		}
-		g.frames.Store(&see)
-		answer, err := g.client().Get("http://" + metadata.String() + "/latest/")
+		g.Watch(see)
+		answer, err := g.Client().Get("http://" + metadata.String() + "/latest/")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +119,7 @@ func TestListenAlone(t *testing.T) {
 	serve(t, n, func(http.ResponseWriter, *http.Request) {})
 	for _, to := range []string{"169.254.169.254:81", "169.254.169.253:80", "169.254.170.2:80"} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		if conn, err := g.dial(ctx, to); err == nil || ctx.Err() != nil {
+		if conn, err := g.Dial(ctx, to); err == nil || ctx.Err() != nil {
 			t.Errorf("%s: %v, %v", to, conn, err)
 		}
 		cancel()
@@ -205,7 +199,7 @@ func TestListenBound(t *testing.T) {
 		}
 	}()
 	dial := func() net.Conn {
-		c, err := g.dial(t.Context(), metadata.String())
+		c, err := g.Dial(t.Context(), metadata.String())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,25 +10,18 @@ import (
 	"net"
 	"net/netip"
 	"runtime"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"gvisor.dev/gvisor/pkg/buffer"
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
-	"gvisor.dev/gvisor/pkg/tcpip/link/channel"
-	"gvisor.dev/gvisor/pkg/tcpip/link/ethernet"
-	"gvisor.dev/gvisor/pkg/tcpip/network/arp"
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
-	"gvisor.dev/gvisor/pkg/tcpip/stack"
-	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
-	"gvisor.dev/gvisor/pkg/tcpip/transport/udp"
 
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/internal/vmnet"
+	"github.com/vmseed/vmseed/internal/vmnet/vmnettest"
 	"github.com/vmseed/vmseed/machine"
 )
 
@@ -75,92 +68,13 @@ func TestConfigure(t *testing.T) {
 	}
 }
 
-// guest is a second network stack at the other end of the cable.
-type guest struct {
-	stack *stack.Stack
-	conn  net.Conn
-	// frames, when it is set, gets every frame before the stack does.
-	frames atomic.Pointer[func([]byte)]
-}
-
 const guestMAC = "\x52\x54\x00\x00\x00\x01"
-
-func newGuest(t *testing.T, conn net.Conn, c vmnet.Config) *guest {
-	t.Helper()
-	link := channel.New(64, 1514, guestMAC)
-	s := stack.New(stack.Options{
-		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol, arp.NewProtocol},
-		TransportProtocols: []stack.TransportProtocolFactory{tcp.NewProtocol, udp.NewProtocol},
-	})
-	if err := s.CreateNIC(1, ethernet.New(link)); err != nil {
-		t.Fatal(err)
-	}
-	address := tcpip.ProtocolAddress{Protocol: ipv4.ProtocolNumber,
-		AddressWithPrefix: tcpip.AddressWithPrefix{Address: tcpip.AddrFrom4(c.Guest.As4()), PrefixLen: c.Subnet.Bits()}}
-	if err := s.AddProtocolAddress(1, address, stack.AddressProperties{}); err != nil {
-		t.Fatal(err)
-	}
-	everywhere, err := tcpip.NewSubnet(tcpip.AddrFrom4([4]byte{}), tcpip.MaskFromBytes(make([]byte, 4)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.SetRouteTable([]tcpip.Route{{Destination: everywhere, Gateway: tcpip.AddrFrom4(c.Gateway.As4()), NIC: 1}})
-	g := &guest{stack: s, conn: conn}
-	ctx, cancel := context.WithCancel(context.Background())
-	received := make(chan struct{})
-	go func() {
-		defer close(received)
-		var size [4]byte
-		for {
-			if _, err := io.ReadFull(conn, size[:]); err != nil {
-				return
-			}
-			frame := make([]byte, binary.BigEndian.Uint32(size[:]))
-			if _, err := io.ReadFull(conn, frame); err != nil {
-				return
-			}
-			if see := g.frames.Load(); see != nil {
-				(*see)(frame)
-			}
-			p := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(frame)})
-			link.InjectInbound(0, p)
-			p.DecRef()
-		}
-	}()
-	sent := make(chan struct{})
-	go func() {
-		defer close(sent)
-		for p := link.ReadContext(ctx); p != nil; p = link.ReadContext(ctx) {
-			frame := p.ToView().AsSlice()
-			p.DecRef()
-			if _, err := conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(frame))), frame...)); err != nil {
-				return
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		cancel()
-		conn.Close()
-		<-received
-		<-sent
-		s.Close()
-		s.RemoveNIC(1)
-		link.Close()
-		s.Wait()
-	})
-	return g
-}
-
-func (g *guest) dial(ctx context.Context, to string) (net.Conn, error) {
-	a := netip.MustParseAddrPort(to)
-	return gonet.DialContextTCP(ctx, g.stack, tcpip.FullAddress{Addr: tcpip.AddrFrom4(a.Addr().As4()), Port: a.Port()}, ipv4.ProtocolNumber)
-}
 
 var config = vmnet.Config{MAC: "52:54:00:00:00:01", Subnet: netip.MustParsePrefix("10.1.90.0/24"),
 	Gateway: netip.MustParseAddr("10.1.90.1"), Guest: netip.MustParseAddr("10.1.90.5")}
 
 // cable makes a network with a guest on it.
-func cable(t *testing.T) (*vmnet.Network, *guest) {
+func cable(t *testing.T) (*vmnet.Network, *vmnettest.Guest) {
 	t.Helper()
 	n, err := vmnet.New(config, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -175,13 +89,18 @@ func cable(t *testing.T) (*vmnet.Network, *guest) {
 		}
 		<-served
 	})
-	return n, newGuest(t, there, config)
+	g, err := vmnettest.New(there, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	return n, g
 }
 
 // The host's connections reach the guest, with the end of each direction for itself.
 func TestForward(t *testing.T) {
 	n, g := cable(t)
-	inside, err := gonet.ListenTCP(g.stack, tcpip.FullAddress{Port: 22}, ipv4.ProtocolNumber)
+	inside, err := gonet.ListenTCP(g.Stack, tcpip.FullAddress{Port: 22}, ipv4.ProtocolNumber)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +154,7 @@ func TestHostClosed(t *testing.T) {
 	port := l.Addr().(*net.TCPAddr).Port
 	for _, host := range []string{"127.0.0.1", "0.0.0.0", "0.0.0.1", "10.1.90.1", "169.254.169.254"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		conn, err := g.dial(ctx, fmt.Sprintf("%s:%d", host, port))
+		conn, err := g.Dial(ctx, fmt.Sprintf("%s:%d", host, port))
 		if err == nil {
 			word, _ := bufio.NewReader(conn).ReadString('\n')
 			conn.Close()
