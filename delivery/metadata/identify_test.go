@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"log/slog"
@@ -124,7 +125,7 @@ func proxyCases() []proxied {
 		with("the key as signature", 404, id, tenant, "X-Instance-ID-Signature: proxy-key"), with("zeros", 404, id, tenant, "X-Instance-ID-Signature: "+strings.Repeat("0", 64)),
 		with("underscores", 404, "X_Instance_ID: i-vm", "X_Tenant_ID: ns", "X_Instance_ID_Signature: "+signature("proxy-key", "i-vm")),
 		with("the other provider", 404, "X-Instance-ID: i-vm", "X-Instance-Tenant-ID: ns", sig), with("control character", 404, "X-Instance-ID: i-vm\x7f", tenant, sig),
-		with("in base64", 404, id, tenant, "X-Instance-ID-Signature: "+encoding.EncodeToString(sign(secret.New("proxy-key"), "i-vm"))),
+		with("in base64", 404, id, tenant, "X-Instance-ID-Signature: "+base64.StdEncoding.EncodeToString(sign(secret.New("proxy-key"), "i-vm"))),
 	}
 	return out
 }

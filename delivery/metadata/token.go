@@ -29,18 +29,20 @@ const (
 type tokens struct {
 	start time.Time
 	macs  sync.Pool
+	// encoding has one text for each token and no other.
+	encoding *base64.Encoding
 }
 
-// tokenBytes is the length of a token before it is text.
-const tokenBytes = 8 + sha256.Size
-
-// encoding has one text for each token and no other.
-var encoding = base64.RawURLEncoding.Strict()
+// The length of a token, before it is text and as text of base64.
+const (
+	tokenBytes = 8 + sha256.Size
+	tokenText  = (tokenBytes*8 + 5) / 6
+)
 
 func newTokens() *tokens {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails
-	return &tokens{start: time.Now(), macs: sync.Pool{New: func() any { return &mac{Hash: hmac.New(sha256.New, key)} }}}
+	return &tokens{start: time.Now(), encoding: base64.RawURLEncoding.Strict(), macs: sync.Pool{New: func() any { return &mac{Hash: hmac.New(sha256.New, key)} }}}
 }
 
 // mac is an HMAC with room for what goes in and out.
@@ -49,7 +51,7 @@ type mac struct {
 	raw, want [tokenBytes]byte
 }
 
-// sum appends the HMAC over a site and the time in front of it to raw.
+// sum puts the HMAC over a site and a time behind that time.
 func (m *mac) sum(out *[tokenBytes]byte, s *Site) {
 	m.Reset()
 	_, _ = m.Write(s.id[:])
@@ -63,19 +65,19 @@ func (t *tokens) issue(s *Site, ttl time.Duration) string {
 	defer t.macs.Put(m)
 	binary.BigEndian.PutUint64(m.raw[:], uint64(time.Since(t.start)+ttl))
 	m.sum(&m.raw, s)
-	return encoding.EncodeToString(m.raw[:])
+	return t.encoding.EncodeToString(m.raw[:])
 }
 
 // good reports whether a text is a token of a site whose time is not over.
 func (t *tokens) good(s *Site, text string) bool {
-	if len(text) != encoding.EncodedLen(tokenBytes) {
+	if len(text) != tokenText {
 		return false
 	}
 	m := t.macs.Get().(*mac)
 	defer t.macs.Put(m)
-	var in [(tokenBytes*8 + 5) / 6]byte
+	var in [tokenText]byte
 	copy(in[:], text)
-	if n, err := encoding.Decode(m.raw[:], in[:]); err != nil || n != tokenBytes {
+	if n, err := t.encoding.Decode(m.raw[:], in[:]); err != nil || n != tokenBytes {
 		return false
 	}
 	copy(m.want[:8], m.raw[:8])
