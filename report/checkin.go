@@ -13,13 +13,8 @@ import (
 // checkInURL is where a guest of Ignition finds the URL of its check-in.
 const checkInURL = "/etc/vmseed/checkin.url"
 
-// The parts that have a guest of cloud-init report over HTTP.
-var (
-	//go:embed webhook.sh
-	webhookShell string
-	//go:embed phonehome.sh
-	phoneHomeShell string
-)
+//go:embed webhook.sh
+var webhookShell string
 
 // WebhookReporter returns the part of a cloud-init seed that makes cloud-init post its events to a URL at the first boot of
 // the instance. Like Reporter it is a boothook and belongs behind the user's vendor-data.
@@ -41,11 +36,13 @@ func WebhookReporter(url secret.Text) machine.Layer {
 // `reporting` takes its place.
 const WebhookName = "vmseed"
 
-// PhoneHomeReporter returns the script by which a guest of cloud-init posts its host keys and its name to a URL in the last
-// stage of the first boot, before the user's scripts. It posts the form of cloud-init's own phone_home, which stays the
-// author's to use, and which would warn of each kind of key that the guest does not have.
-func PhoneHomeReporter(url secret.Text) machine.Layer {
-	return machine.Layer{Name: "vmseed's phone_home", Data: secret.New(strings.Replace(phoneHomeShell, "@URL@", quoted(url), 1))}
+// WebReporter is Reporter over HTTP: the same program posts to a URL what the webhook cannot tell, such as why a module
+// failed, of what cloud-init warned, and the guest's host keys and addresses. It needs no setting of cloud-init's.
+// (cloud-init's own phone_home stays the author's to use. It would warn of each kind of host key that the guest does not
+// have.)
+func WebReporter(url secret.Text) machine.Layer {
+	return machine.Layer{Name: "vmseed's reporter over HTTP",
+		Data: boothook("checkin", strings.Replace(reporterProgram, "\nURL = \"\"\n", "\nURL = "+quoted(url)+"\n", 1))}
 }
 
 // CheckInReporter returns the Ignition config, of spec 3.0.0, that makes a guest tell a URL how its first boot went. The
@@ -54,7 +51,7 @@ func CheckInReporter(url secret.Text) machine.Layer {
 	return ignitionLayer("vmseed's check-in over HTTP", "checkin", checkInProgram, [2]string{checkInURL, url.Reveal() + "\n"})
 }
 
-// ParseCheckIn reads the body of a check-in's request, which is a line of the reporter.
+// ParseCheckIn reads the body of a check-in's request, which is a line of a reporter.
 func ParseCheckIn(body []byte, machine string, now time.Time) (Message, error) {
 	m, err := Parse(body, machine, now)
 	m.Event.Source = HTTP

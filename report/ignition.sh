@@ -1,7 +1,8 @@
 #!/bin/sh
 # Written by vmseed run: tells the host how the first boot went, through a
-# virtio-serial port, when every unit of the boot has started. It changes nothing
-# in this guest. The host answers each line; a line without an answer is said again.
+# virtio-serial port, when every unit of the boot has started. In a guest of
+# systemd's credentials it notes that it did, and changes nothing else. The host
+# answers each line; a line without an answer is said again.
 @FACTS@
 # say MEMBERS TIMES: a line to the host, until it answers.
 sequence=0
@@ -42,4 +43,5 @@ say '"stage":"modules-final"' 3
 until booted; do
 	sleep 1
 done
-say "\"stage\":\"done\",$(result)" 60
+say "\"stage\":\"done\",$(result)" 60 || exit 1
+! by_credentials || { mkdir -p "${note%/*}" && : >"$note"; }

@@ -37,8 +37,13 @@ var (
 //
 // A guest whose user-data switches vendor-data off does not report; Console is for those.
 func Reporter() machine.Layer {
-	body := strings.Replace(reporterShell, "@SCRIPT@", strings.TrimSpace(reporterProgram), 1)
-	return machine.Layer{Name: "the reporter of vmseed run", Data: secret.New("#cloud-boothook\n" + body)}
+	return machine.Layer{Name: "the reporter of vmseed run", Data: boothook("report", reporterProgram)}
+}
+
+// boothook returns the part that starts a program for the guest's Python under a name.
+func boothook(name, program string) secret.Text {
+	body := strings.Replace(reporterShell, "@SCRIPT@", strings.TrimSpace(program), 1)
+	return secret.New("#cloud-boothook\n" + strings.ReplaceAll(body, "@NAME@", name))
 }
 
 // IgnitionReporter returns the Ignition config, of spec 3.0.0, that makes a guest report. It is merged into the user's

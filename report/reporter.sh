@@ -1,15 +1,15 @@
 #!/bin/sh
-# Added by vmseed run: tells the host how the first boot went. It changes nothing in this guest outside /run.
+# Added by vmseed: tells the host how the first boot went. It changes nothing in this guest outside /run.
 exec </dev/null >/dev/null 2>&1
 umask 077
 dir=/run/vmseed
 mkdir -p "$dir" /run/systemd/system || exit 0
-cat >"$dir/report.py" <<'END-OF-REPORTER'
+cat >"$dir/@NAME@.py" <<'END-OF-REPORTER'
 @SCRIPT@
 END-OF-REPORTER
 python=$(command -v python3 || command -v /usr/libexec/platform-python) || exit 0
 if [ -d /run/systemd/private ] || [ -S /run/systemd/private ]; then
-	cat >/run/systemd/system/vmseed-report.service <<END-OF-UNIT
+	cat >/run/systemd/system/vmseed-@NAME@.service <<END-OF-UNIT
 [Unit]
 Description=Tell the host how the first boot went
 DefaultDependencies=no
@@ -17,12 +17,12 @@ Conflicts=shutdown.target
 Before=shutdown.target
 
 [Service]
-ExecStart=$python -I $dir/report.py
+ExecStart=$python -I $dir/@NAME@.py
 TimeoutStopSec=60
 END-OF-UNIT
-	chmod 0644 /run/systemd/system/vmseed-report.service
-	systemctl --no-block start vmseed-report.service
+	chmod 0644 /run/systemd/system/vmseed-@NAME@.service
+	systemctl --no-block start vmseed-@NAME@.service
 else
-	setsid "$python" -I "$dir/report.py" &
+	setsid "$python" -I "$dir/@NAME@.py" &
 fi
 exit 0

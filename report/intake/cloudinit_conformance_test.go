@@ -11,8 +11,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -126,7 +128,6 @@ func newGuest(t *testing.T, r *judge.Release) guest {
 	g.write("etc/ssh/ssh_host_rsa_key.pub", "ssh-rsa AAAAB3NzaC1yc2EAAAADAQAB root@vm\n")
 	g.write("etc/ssh/ssh_host_ed25519_key.pub", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA root@vm\n")
 	g.write("etc/cloud.cfg", " - scripts-user\n - ssh-authkey-fingerprints\n")
-	g.write("id", "i-1\n")
 	return g
 }
 
@@ -205,7 +206,7 @@ func serve(t *testing.T, d *desk) (*httptest.Server, secret.Text) {
 	return server, secret.New(server.URL + d.url("ns/vm", "i-1"))
 }
 
-// A first boot by cloud-init's own code: each stage and module arrives, the host keys do, and the end does; an author's own
+// A first boot by cloud-init's own code: each stage and module arrives, and the end does; an author's own
 // reporting and phone_home get what they ask for; the next boot says nothing.
 func TestCloudInitReports(t *testing.T) {
 	eachRelease(t, func(t *testing.T, r *judge.Release) {
@@ -224,7 +225,6 @@ func TestCloudInitReports(t *testing.T) {
 		g.hook(url)
 		g.hook(url) // cloud-init runs it again when it restarts a stage
 		g.boot(stage("init-network", "ssh"), stage("modules-config", "timezone"))
-		g.shell(intake.Layers(url)[1].Data.Reveal(), g.dir+"/etc/ssh", g.dir+"/id")
 		first := g.boot(stage("modules-final", "scripts_user", "ssh_authkey_fingerprints", "phone_home"))
 		if strings.Contains(first.Log, "Failed posting") || strings.Contains(first.Log, "Failed to post") {
 			t.Errorf("cloud-init complains:\n%s", first.Log)
@@ -235,9 +235,7 @@ func TestCloudInitReports(t *testing.T) {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 		last := d.events[len(d.events)-1]
-		hostname, _ := os.Hostname()
-		result := &report.Result{Instance: "i-1", FirstBoot: true, Agent: last.Result.Agent, Hostname: hostname,
-			HostKeys: []string{"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA root@vm", "ssh-rsa AAAAB3NzaC1yc2EAAAADAQAB root@vm"}}
+		result := &report.Result{FirstBoot: true, Agent: last.Result.Agent}
 		if diff := cmp.Diff(result, last.Result); diff != "" || !strings.HasPrefix(last.Result.Agent, "cloud-init "+r.Name+".") {
 			t.Errorf("%s: -want +got:\n%s", last.Result.Agent, diff)
 		}
@@ -331,6 +329,68 @@ func TestCloudInitSchema(t *testing.T) {
 			if len(result.Errors) > 0 || len(result.Deprecations) > 0 {
 				t.Errorf("%s\n%+v", ours, result)
 			}
+		}
+	})
+}
+
+// program returns the reporter's program with other places for cloud-init's files than the guest's.
+func program(t *testing.T, url secret.Text, dir string) string {
+	t.Helper()
+	layer := intake.Layers(url)[1].Data.Reveal()
+	_, rest, _ := strings.Cut(layer, "<<'END-OF-REPORTER'\n")
+	text, _, ok := strings.Cut(rest, "\nEND-OF-REPORTER\n")
+	if !ok || !strings.Contains(text, url.Reveal()) || strings.Contains(layer, "@") && strings.Contains(layer, "@NAME@") {
+		t.Fatalf("the layer:\n%s", layer)
+	}
+	return strings.NewReplacer(`"/run/cloud-init/"`, `"`+dir+`/"`, `"/var/log/cloud-init.log"`, `"`+dir+`/cloud-init.log"`).Replace(text)
+}
+
+// The reporter over HTTP, beside the webhook of both releases: the host is not there at first, and the reasons arrive that
+// the webhook does not tell.
+func TestReporterBesideWebhook(t *testing.T) {
+	eachRelease(t, func(t *testing.T, r *judge.Release) {
+		d := newDesk(nil)
+		d.told = make(chan report.Event, 100)
+		d.open(nil)
+		var asked atomic.Int32
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/check-in") && asked.Add(1)%2 == 1 {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			d.ServeHTTP(w, r)
+		}))
+		defer server.Close()
+		if err := d.Open("ns/vm", "i-1", nil); err != nil {
+			t.Fatal(err)
+		}
+		url := secret.New(server.URL + d.url("ns/vm", "i-1"))
+		g := newGuest(t, r)
+		g.hook(url)
+		cmd := exec.CommandContext(t.Context(), "/usr/bin/python3", "-I", "-c", program(t, url, g.dir))
+		var words bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &words, &words
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		select { // until the reporter has made itself known
+		case <-d.told:
+		case <-t.Context().Done():
+		}
+		g.boot(stage("modules-final", "bad_script"))
+		g.write("cloud-init.log", "2020-01-01 00:00:01,000 - util.py[DEBUG]: Cloud-init v. 25.1.4 running 'init-local' at …\n"+
+			"2020-01-01 00:00:02,000 - cc_x.py[WARNING]: a reason that only the log has\n")
+		g.write("status.json", `{"v1": {"stage": null, "modules-final": {"errors": ["('bad_script', RuntimeError('a reason'))"], "start": 1, "finished": 2}}}`)
+		g.write("result.json", `{"v1": {"datasource": "DataSourceNone", "errors": ["('bad_script', RuntimeError('a reason'))"]}}`)
+		if err := cmd.Wait(); err != nil || words.Len() > 0 {
+			t.Fatalf("%v\n%s", err, &words)
+		}
+		last := d.events[len(d.events)-1]
+		if last.Stage != report.Failed || last.Error != "('bad_script', RuntimeError('a reason'))" || !slices.Contains(last.Result.Warnings, "a reason that only the log has") {
+			t.Errorf("%+v %+v", last, last.Result)
+		}
+		if diff := cmp.Diff([]string{"ns/vm init-network", "ns/vm modules-final bad_script", "ns/vm modules-final bad_script", "ns/vm failed"}, d.stages()); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
 }

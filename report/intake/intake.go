@@ -5,6 +5,9 @@
 // can report for another. After the final word on that first boot nothing that is said there counts any more. The
 // package keeps no file, opens no port and knows no server: its caller serves it, keeps its state and passes on its
 // events.
+//
+// A guest of cloud-init may report in two ways at once. The webhook is cloud-init's own and tells what runs and what failed;
+// the reporter tells why, but needs Python and systemd. The webhook's final word counts where no reporter speaks.
 package intake
 
 import (
@@ -33,6 +36,9 @@ const (
 	refill = 20
 	// maxComplaints is how often the log says that a guest's word was dropped.
 	maxComplaints = 20
+	// grace is how long after a reporter's final word the webhook may go on without being heard or denied: cloud-init warns
+	// of what is denied.
+	grace = time.Minute
 	// minKey is the shortest key, in bytes.
 	minKey = 16
 )
@@ -47,6 +53,9 @@ type Options struct {
 	// told to try again. Without Keep, a restart in the middle of a first boot forgets the host keys and the failed modules
 	// that were told before it, and the URL takes a first boot's words again after the final one.
 	Keep func(machine string, state []byte) error
+	// Patience is how long the webhook's final word waits for that of a reporter that the guest has too, and which tells
+	// why something failed; zero means 20 seconds.
+	Patience time.Duration
 	// NotFound answers what is denied; nil means http.NotFound. It should be what the server says to any path that it
 	// does not have.
 	NotFound http.Handler
@@ -73,6 +82,9 @@ func New(key secret.Text, emit func(report.Event), o Options) *Intake {
 	if o.NotFound == nil {
 		o.NotFound = http.HandlerFunc(http.NotFound)
 	}
+	if o.Patience <= 0 {
+		o.Patience = 20 * time.Second
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -94,6 +106,12 @@ type guest struct {
 	// answered is the last line of each boot's check-in that was taken.
 	answered map[string]int
 	// events and dropped count what was passed on, and what was not taken.
+	// reporter means that a reporter has spoken, and held is for the webhook's final word, which waits for the reporter's.
+	// After that the webhook has until grace to fall silent.
+	reporter bool
+	held     *time.Timer
+	grace    time.Time
+
 	events, dropped int
 	tokens          float64
 	filled          time.Time

@@ -11,13 +11,13 @@ import (
 )
 
 // Layers returns the parts of a seed that make a guest report to a URL: the server's base and a Path. They are for
-// datasource.Options.Extra; each data source takes those that its guests understand: a boothook and a script for cloud-init,
-// a config of spec 3.0.0 for Ignition. An author's own `reporting` and `phone_home` work as they would without.
+// datasource.Options.Extra; each data source takes those that its guests understand: two boothooks for cloud-init, a config
+// of spec 3.0.0 for Ignition. An author's own `reporting` and `phone_home` work as they would without.
 func Layers(url secret.Text) []machine.Layer {
 	at := func(way string) secret.Text { return secret.New(strings.TrimSuffix(url.Reveal(), "/") + "/" + way) }
 	return []machine.Layer{
 		report.WebhookReporter(at(wayWebhook)),
-		report.PhoneHomeReporter(at(wayPhoneHome)),
+		report.WebReporter(at(wayCheckIn)),
 		report.CheckInReporter(at(wayCheckIn)),
 	}
 }

@@ -44,6 +44,9 @@ func (i *Intake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case posted && bytes.Equal(g.last, digest[:]):
 		w.WriteHeader(http.StatusNoContent)
 		return
+	case posted && g.last != nil && way == wayWebhook && i.o.Now().Before(g.grace):
+		w.WriteHeader(http.StatusNoContent)
+		return
 	case g.last != nil:
 		i.o.NotFound.ServeHTTP(w, r)
 		return
@@ -139,7 +142,11 @@ func (i *Intake) hear(g *guest, way string, body, digest []byte, now time.Time) 
 		}
 		before := g.record.Clone()
 		e, worth = g.record.Webhook(w, g.machine, now)
-		if e.Stage.Ended() {
+		switch {
+		case e.Stage.Ended() && g.reporter:
+			i.hold(g, e, digest, before)
+			return nil
+		case e.Stage.Ended():
 			return i.end(g, e, digest, before)
 		}
 	case wayPhoneHome:
@@ -158,8 +165,10 @@ func (i *Intake) hear(g *guest, way string, body, digest []byte, now time.Time) 
 			return nil
 		}
 		if m.Event.Stage.Ended() {
+			g.grace = now.Add(grace)
 			return i.end(g, m.Event, digest, g.record.Clone())
 		}
+		g.reporter, worth = true, g.record.Stage == "" // the webhook is quicker to name stages and modules
 		if len(g.answered) >= 100 {
 			clear(g.answered) // a guest that boots this often, or only says so
 		}
@@ -178,6 +187,26 @@ func (i *Intake) hear(g *guest, way string, body, digest []byte, now time.Time) 
 		i.o.Log.Warn("a restart will forget a part of a first boot", "machine", g.machine, "reason", err.Error())
 	}
 	return nil
+}
+
+// hold keeps the webhook's final word back for a while: the reporter that the guest has as well will say more.
+func (i *Intake) hold(g *guest, e report.Event, digest []byte, before report.Record) {
+	if g.held != nil {
+		g.held.Stop()
+	}
+	g.held = time.AfterFunc(i.o.Patience, func() {
+		i.mutex.Lock()
+		current := i.guests[g.machine] == g
+		i.mutex.Unlock()
+		g.mutex.Lock()
+		defer g.mutex.Unlock()
+		if !current || g.last != nil {
+			return
+		}
+		if err := i.end(g, e, digest, before); err != nil {
+			i.o.Log.Warn("a restart will forget the end of a first boot", "machine", g.machine, "reason", err.Error())
+		}
+	})
 }
 
 // end passes on a final word. That of a first boot closes the URL; a guest that was set up before may boot more often.
