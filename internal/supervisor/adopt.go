@@ -28,6 +28,11 @@ func (s *supervisor) adopt(pids []int) (<-chan error, error) {
 		}
 		return nil, fmt.Errorf("%w: %w", errKept, err)
 	}
+	if cid := s.state.CID; cid != 0 {
+		if err := s.listenNotify(cid); err != nil {
+			s.log.Debug("the guest's systemd is not heard any more", "error", err)
+		}
+	}
 	s.update(func(st *State) {
 		st.Supervisor = os.Getpid()
 		if len(pids) > 0 {

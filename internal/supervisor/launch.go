@@ -47,7 +47,7 @@ func (s *supervisor) launch() (<-chan error, error) {
 			port = 0
 		}
 		*st = State{Status: Starting, Started: &now, Supervisor: os.Getpid(), SSHPort: port, Credentials: st.Credentials,
-			Password: st.Password}
+			Password: st.Password, CID: st.CID}
 	})
 	s.journal.add(Event{Status: Starting})
 	s.forgetCredentials()
@@ -102,7 +102,7 @@ func (s *supervisor) attempt(a Attempt) (<-chan error, error) {
 	}
 	s.quiet()
 	// The guest waits until everything is connected to it.
-	ended, err := s.spawn(s.plan.Program, append(append([]string{}, a.Args...), "-S"))
+	ended, err := s.spawn(s.plan.Program, append(slices.Concat(a.Args, s.notifyArgs()), "-S"))
 	if err != nil {
 		return nil, err
 	}

@@ -75,6 +75,8 @@ type Plan struct {
 	// Once are arguments of the guest's kernel that are for its first boot alone. When the guest says that it went well,
 	// they are taken out of the plan, and later starts go without.
 	Once []string `json:"once,omitempty"`
+	// Notify gives the guest's systemd a channel to report on, where the host can.
+	Notify bool `json:"notify,omitempty"`
 	// Login is the guest's user whom people log in as; it is empty when that is not known.
 	Login string `json:"login,omitempty"`
 	// StopGrace is how long the definition lets the guest take to shut down; 0 means that it does not say.

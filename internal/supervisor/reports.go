@@ -75,7 +75,7 @@ func (s *supervisor) take(m report.Message) {
 
 // rank orders the sources of reports by how much they know. A word of one is not asked for once a better one was heard.
 func rank(s report.Source) int {
-	return slices.Index([]report.Source{"", report.SerialConsole, report.HTTP, report.Agent}, s)
+	return slices.Index([]report.Source{"", report.SerialConsole, report.Systemd, report.HTTP, report.Agent}, s)
 }
 
 // hear handles what one of the sources says of the first boot. A final word that is not of the best source waits for a

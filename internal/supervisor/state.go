@@ -48,6 +48,8 @@ type State struct {
 	FirstBoot *report.Event `json:"firstBoot,omitempty"`
 	// Credentials is how far those have come that the guest agent sets; nil means that there are none.
 	Credentials *Condition `json:"credentials,omitempty"`
+	// CID is the guest's number among the machines that speak by virtio sockets; 0 means that it has none.
+	CID uint32 `json:"cid,omitempty"`
 	// Password is what the guest has posted to OpenStack's metadata service; nil means that there is none.
 	Password *Password `json:"password,omitempty"`
 }

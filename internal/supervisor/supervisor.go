@@ -58,6 +58,9 @@ type supervisor struct {
 	// rough is a word on the first boot that is kept until it is sure that there is no better.
 	rough *report.Event
 
+	// notified is the number of the guest whose systemd is listened to; 0 means that it is not.
+	notified uint32
+
 	// ready is closed when the state is true: what an earlier supervisor wrote down may be long over.
 	ready chan struct{}
 	// signs gets a value at the guest's first sign of life, trouble one when QEMU stopped the guest.
