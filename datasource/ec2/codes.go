@@ -10,6 +10,8 @@ const (
 	CodeLarge
 	// CodePair is for two names of the host with different values.
 	CodePair
+	// CodeWindows is for what cloudbase-init needs of the service.
+	CodeWindows
 )
 
 // Codes explains the diagnostics of this package.
@@ -22,5 +24,8 @@ func Codes() []diag.Explanation {
 			Text: "vmseed serves user-data of any size. EC2 itself takes 16384 bytes, so a definition that shall work there as well needs smaller ones."},
 		{Code: CodePair, Title: "two host names",
 			Text: "The meta-data sets `hostname` and `local-hostname` to different values. EC2 has one name under both keys, and guests go by `local-hostname`."},
+		{Code: CodeWindows, Title: "cloudbase-init cannot read the service",
+			Text: "cloudbase-init, the agent of most images of Windows, knows no session tokens, and takes EC2's service for absent where it tells no host name. Agents of " +
+				"Amazon's own images know tokens. Let `metadataOptions.httpTokens` be optional and give the machine a host name."},
 	}
 }

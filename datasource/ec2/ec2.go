@@ -80,6 +80,7 @@ func (e EC2) Render(m machine.Machine, o datasource.Options) (seed.Seed, diag.Li
 	if size := len(user.Reveal()); size > maxUserData {
 		l.Notef(CodeLarge, m.Places.Find("userData"), "", "the user-data has %d bytes; EC2 itself takes no more than %d", size, maxUserData)
 	}
+	windows(m, tree, g.Hostname, &l)
 	uuid := firmware(m, &l)
 	return seed.Seed{
 		Machine: seed.Name{Namespace: m.Namespace, Name: m.Name}, DataSource: e.Name(),
@@ -97,6 +98,19 @@ func instance(m machine.Machine, stated string) string {
 		return imds.InstanceID(m.Identity)
 	}
 	return metadata.Instance(m, stated)
+}
+
+// windows says when cloudbase-init finds no service that it could read.
+func windows(m machine.Machine, tree seed.Tree, hostname string, l *diag.List) {
+	if m.Guest.OS != "windows" {
+		return
+	}
+	if tree.Tokens == seed.TokensRequired {
+		l.Warnf(CodeWindows, m.Places.Find("metadataOptions.httpTokens"), "set metadataOptions.httpTokens to optional", "cloudbase-init does not read a service that requires tokens")
+	}
+	if hostname == "" {
+		l.Warnf(CodeWindows, m.Places.Find("identity.hostname"), "give the machine a host name", "cloudbase-init does not read a service that tells no host name")
+	}
 }
 
 // firmware returns the UUID by which the guest knows that it is one of EC2's, and says what of the definition's own

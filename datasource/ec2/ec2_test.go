@@ -177,6 +177,25 @@ func TestIgnition(t *testing.T) {
 	}
 }
 
+// TestWindows warns of what would leave cloudbase-init without a service.
+func TestWindows(t *testing.T) {
+	for _, tt := range []struct {
+		id     machine.Identity
+		tokens string
+		want   int
+	}{{machine.Identity{}, "", 2}, {machine.Identity{}, "optional", 1}, {machine.Identity{Hostname: "vm"}, "required", 1}, {machine.Identity{Hostname: "vm"}, "optional", 0}} {
+		m := machine.Machine{Identity: tt.id, MetadataOptions: machine.MetadataOptions{HTTPTokens: tt.tokens}}
+		if _, l := render(t, m, datasource.Options{}); len(l) > 0 {
+			t.Errorf("Linux, %+v: %v", tt, l)
+		}
+		m.Guest.OS = "windows"
+		_, l := render(t, m, datasource.Options{})
+		if got := len(slices.DeleteFunc(l, func(d diag.Diagnostic) bool { return d.Code != CodeWindows })); got != tt.want {
+			t.Errorf("Windows, %+v: %v", tt, l)
+		}
+	}
+}
+
 // TestSecrets keeps what nobody but the guest may read out of what is said.
 func TestSecrets(t *testing.T) {
 	m := machine.Machine{Users: []machine.User{{Name: "u", Password: secret.New("canary")}}, Identity: machine.Identity{Serial: "s", Tags: map[string]string{"a b": "canary"}},

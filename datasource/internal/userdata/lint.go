@@ -9,13 +9,16 @@ import (
 
 // check says what the guest would reject, ignore or misread in a layer. A layer that joins as Virtlet's do needs no
 // header to be a cloud-config.
-func check(x machine.Layer, guest string) diag.List {
+func (c *composer) check(x machine.Layer) diag.List {
 	data := []byte(x.Data.Reveal())
+	if forWindows(c.m, x) {
+		return nil
+	}
 	if cloudconfig.Recognise(data) == cloudconfig.Ignition {
 		return diag.List{{Code: CodeIgnition, Severity: diag.Error, Range: x.Origin.Whole,
 			Summary: "this is an Ignition config, which cloud-init ignores", Remedy: "give it as user-data, or use the data source ignition"}}
 	}
-	g, err := lint.ParseGuest(guest)
+	g, err := lint.ParseGuest(c.o.Guest)
 	if err != nil {
 		g = lint.Guest{}
 	}

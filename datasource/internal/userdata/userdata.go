@@ -104,7 +104,7 @@ func Vendor(m machine.Machine, o datasource.Options) (secret.Text, diag.List) {
 	c := composer{m: m, o: o}
 	layers := slices.Concat(m.VendorData, slices.DeleteFunc(slices.Clone(o.Extra), ignition.Recognise))
 	for _, x := range m.VendorData {
-		c.list = append(c.list, check(x, o.Guest)...)
+		c.list = append(c.list, c.check(x)...)
 	}
 	c.hidden()
 	switch len(layers) {
@@ -179,7 +179,7 @@ func (c *composer) layers() []machine.Layer {
 	for _, x := range all[from:] {
 		// A script may consist of the mark alone, so that what is expanded later decides its kind.
 		if mark := c.m.UserData.MountScriptMark; mark == "" || !strings.HasPrefix(x.Data.Reveal(), mark) {
-			c.list = append(c.list, check(x, c.o.Guest)...)
+			c.list = append(c.list, c.check(x)...)
 		}
 	}
 	return slices.Clone(all[from:])
@@ -506,6 +506,8 @@ func (c *composer) part(x machine.Layer) []mimepart.Part {
 		return []mimepart.Part{{ContentType: "application/gzip", Data: data}}
 	case isCloudConfig(x):
 		return []mimepart.Part{{ContentType: cloudconfig.CloudConfig.ContentType(), Data: data}}
+	case forWindows(c.m, x):
+		return []mimepart.Part{{ContentType: cloudconfig.Script.ContentType(), Data: data}}
 	case kind == cloudconfig.Unknown, kind == cloudconfig.Ignition, kind == cloudconfig.Base64:
 		return []mimepart.Part{{ContentType: "text/plain", Data: data}}
 	}

@@ -21,7 +21,7 @@ func fillHow() cloudconfig.How {
 
 // Whole returns all that User and Vendor return in one document, for guests that read no vendor-data. What Vendor would
 // return stands behind the user-data as further parts of a MIME multipart, whose cloud-configs fill in what the user-data
-// leaves open. The result is empty when nothing is said.
+// leaves open. The result is empty when nothing is said. Extra parts are for cloud-init, so Windows gets none.
 //
 // An Ignition config is whole by itself: it takes the place of all meta-data too, because no other program of its guest
 // sets host name, keys and network.
@@ -36,10 +36,10 @@ func Whole(m machine.Machine, o datasource.Options) (secret.Text, diag.List) {
 	}
 	c.list = problems
 	for _, x := range m.VendorData {
-		c.list = append(c.list, check(x, o.Guest)...)
+		c.list = append(c.list, c.check(x)...)
 	}
 	c.hidden()
-	extra := slices.DeleteFunc(slices.Clone(o.Extra), ignition.Recognise)
+	extra := slices.DeleteFunc(slices.Clone(o.Extra), func(x machine.Layer) bool { return ignition.Recognise(x) || m.Guest.OS == "windows" })
 	layers := slices.Concat(m.VendorData, extra)
 	if c.vendorOff() {
 		layers = extra // the reporter's parts are no vendor-data of the author's

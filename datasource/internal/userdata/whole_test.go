@@ -71,3 +71,24 @@ func TestWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestWindows passes scripts of Windows on to Windows, and wraps them as scripts.
+func TestWindows(t *testing.T) {
+	for text, ok := range map[string]bool{"#ps1_sysnative\r\nWrite-Host a\r\n": true, "#ps1\nls\n": true, "#PS1_X86\nls\n": true, "rem cmd\ndir\n": true,
+		"\n<powershell>ls</powershell>": true, "<script>dir</script>": true, "#ps2\nls\n": false, "dir\n": false, "remcmd\n": false} {
+		m := placed(t, machine.Machine{UserData: plain(text), Guest: machine.Guest{OS: "windows"}})
+		got, l := Whole(m, datasource.Options{Extra: []machine.Layer{layer("#cloud-boothook\nls\n", "")}})
+		if l.HasErrors() == ok || got.Reveal() != text {
+			t.Errorf("%q: %q, %v", text, got.Reveal(), l)
+		}
+		m.NTP.Enabled = of(true)
+		got, _ = Whole(m, datasource.Options{})
+		if strings.Contains(got.Reveal(), "text/x-shellscript") != ok {
+			t.Errorf("%q in a message:\n%s", text, got.Reveal())
+		}
+		m.Guest.OS = ""
+		if _, l := User(m, datasource.Options{}); !l.HasErrors() {
+			t.Errorf("%q goes to Linux without an error", text)
+		}
+	}
+}
