@@ -28,12 +28,19 @@ const limit = 2 * time.Minute
 func vm(t *testing.T, detached bool, behaviours ...string) *supervisor.Client {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), strings.Repeat("a long name ", 9)) // longer than a socket's address may be
+	return vmIn(t, root, func(string, *supervisor.Plan) {}, detached, behaviours...)
+}
+
+// vmIn is vm below a directory, with a plan that is changed before it is saved.
+func vmIn(t *testing.T, root string, change func(dir string, plan *supervisor.Plan), detached bool, behaviours ...string) *supervisor.Client {
+	t.Helper()
 	dir, keep, _, err := supervisor.Create(root, "ns", "vm")
 	if err != nil {
 		t.Fatal(err)
 	}
 	plan := supervisor.Plan{Namespace: "ns", Name: "vm", Detached: detached, Program: os.Args[0],
 		SSH: supervisor.SSH{NIC: -1, None: true}, Silence: 200 * time.Millisecond}
+	change(dir, &plan)
 	for i, b := range behaviours {
 		plan.Attempts = append(plan.Attempts, supervisor.Attempt{Accel: fmt.Sprintf("accel%d", i), Args: supervisortest.Args(b)})
 	}

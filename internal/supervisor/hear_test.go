@@ -1,0 +1,88 @@
+package supervisor
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vmseed/vmseed/report"
+)
+
+// TestHear: the word of the best source is taken, and that of a worse one when no better has come in time.
+func TestHear(t *testing.T) {
+	const agent, http, console = report.Agent, report.HTTP, report.SerialConsole
+	type word struct {
+		source report.Source
+		stage  report.Stage
+		pause  time.Duration // before it
+	}
+	result := &report.Result{FirstBoot: true, Agent: "cloud-init 24.4"}
+	for _, c := range []struct {
+		name  string
+		words []word
+		ends  bool // the VM ends at once
+		// taken are the sources and stages in the journal, in order, and final is the source of the first boot's word.
+		taken []string
+		final report.Source
+	}{
+		{"agent alone", []word{{agent, report.Init, 0}, {agent, report.Done, 0}}, false, []string{"agent init-network", "agent done"}, agent},
+		{"console alone", []word{{console, report.Init, 0}, {console, report.Done, 0}}, false, []string{"console init-network", "console done"}, console},
+		{"http alone", []word{{http, report.Init, 0}, {http, report.Done, 0}}, false, []string{"http init-network", "http done"}, http},
+		{"http before agent", []word{{http, report.Init, 0}, {http, report.Done, 0}, {agent, report.Done, time.Second}}, false,
+			[]string{"http init-network", "agent done"}, agent},
+		{"http after agent", []word{{agent, report.Init, 0}, {http, report.Done, 0}, {agent, report.Done, time.Hour}}, false,
+			[]string{"agent init-network", "agent done"}, agent},
+		{"console before http", []word{{console, report.Done, 0}, {http, report.Failed, time.Second}}, false, []string{"http failed"}, http},
+		{"console after http", []word{{http, report.Init, 0}, {console, report.Failed, 0}, {http, report.Done, time.Hour}}, false,
+			[]string{"http init-network", "http done"}, http},
+		{"all", []word{{console, report.Local, 0}, {console, report.Done, 0}, {http, report.Done, time.Second}, {agent, report.Failed, time.Second}}, false,
+			[]string{"console init-local", "agent failed"}, agent},
+		{"too late", []word{{http, report.Done, 0}, {agent, report.Failed, time.Hour}}, false, []string{"http done", "agent failed"}, agent},
+		{"nobody else follows", []word{{http, report.Done, 0}}, true, []string{"http done"}, http},
+		{"the agent was about to speak", []word{{http, report.Done, 0}, {agent, report.Final, 0}}, true, []string{"agent modules-final"}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &supervisor{dir: t.TempDir(), log: slog.New(slog.DiscardHandler), answered: map[string]int{}}
+				s.serial = newSerial(s.dir, func([]byte) {})
+				s.ctx, s.cancel = context.WithCancel(t.Context())
+				var err error
+				if s.journal, err = openJournal(s.dir, true); err != nil {
+					t.Fatal(err)
+				}
+				defer s.journal.close()
+				for _, w := range c.words {
+					time.Sleep(w.pause)
+					e := report.Event{Source: w.source, Stage: w.stage}
+					if w.stage.Ended() {
+						e.Result = result
+					}
+					s.hear(e)
+				}
+				if !c.ends {
+					time.Sleep(time.Hour)
+				}
+				s.finish(nil)
+				var taken []string
+				for _, e := range s.journal.events {
+					if e.Report != nil {
+						taken = append(taken, string(e.Report.Source)+" "+string(e.Report.Stage))
+					}
+				}
+				if !slices.Equal(taken, c.taken) {
+					t.Errorf("taken %q, want %q", taken, c.taken)
+				}
+				final := report.Source("")
+				if s.state.FirstBoot != nil {
+					final = s.state.FirstBoot.Source
+				}
+				if final != c.final {
+					t.Errorf("the first boot's word is that of %q, want %q", final, c.final)
+				}
+			})
+		})
+	}
+}
