@@ -58,6 +58,7 @@ FUZZ = \
 	./image:FuzzParseReference \
 	./internal/bounded:FuzzJSON \
 	./internal/bounded:FuzzYAML \
+	./internal/metadataservice:FuzzLeases \
 	./machine:FuzzPlace \
 	./report:FuzzHTTP \
 	./report:FuzzParse
@@ -65,7 +66,7 @@ FUZZ = \
 # Debian packages that the tests need beside those which guests and judges list.
 # Of names with a comma between them any will do.
 PACKAGES = amazon-ec2-utils busybox,busybox-static ca-certificates cloud-guest-utils cloud-image-utils curl dosfstools e2fsprogs genisoimage iproute2 libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu libxml2-utils \
-	mtools openssh-client p7zip-full python3-boto3 qemu-efi-aarch64 qemu-guest-agent qemu-system-arm skopeo swtpm xorriso
+	mtools nftables openssh-client p7zip-full python3-boto3 qemu-efi-aarch64 qemu-guest-agent qemu-system-arm skopeo swtpm xorriso
 
 SUMMARY = go run ./internal/testsummary
 # The packages with tests behind a build tag.

@@ -434,6 +434,43 @@ func TestProxy(t *testing.T) {
 	s.wants("127.0.0.1", "openstack/latest/meta_data.json", 404, "", headers...)
 }
 
+// webhook is the path at which a guest reports.
+func (s *site) webhook(from string) string {
+	s.t.Helper()
+	_, text := s.get(from, "nocloud/vendor-data")
+	_, path, ok := strings.Cut(text, "http://{base}/")
+	path, _, _ = strings.Cut(path, "/webhook")
+	if !ok {
+		s.t.Fatalf("no URL in %s", text)
+	}
+	return path + "/webhook"
+}
+
+// say posts an event as cloud-init does.
+func (s *site) say(from, path string, want int, name, result string) {
+	s.t.Helper()
+	text, err := json.Marshal(map[string]string{"name": name, "description": "running config-scripts-user with frequency once-per-instance",
+		"event_type": "finish", "origin": "cloudinit", "result": result})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if status, answer := s.ask(from, http.MethodPost, s.url+path, string(text)); status != want {
+		s.t.Errorf("%s says %s: %d, %s", from, name, status, answer)
+	}
+}
+
+// next is the next event that the service passes on.
+func (s *site) next() report.Event {
+	s.t.Helper()
+	select {
+	case e := <-s.heard:
+		return e
+	case <-time.After(patience):
+		s.t.Fatal("nothing is heard")
+	}
+	return report.Event{}
+}
+
 // TestReports hears a first boot, seals the machine that wants it, and remembers both.
 func TestReports(t *testing.T) {
 	state := t.TempDir()
@@ -443,37 +480,7 @@ func TestReports(t *testing.T) {
 	}
 	user := "userData: {layers: [{data: \"#!/bin/sh\\necho hello\\n\"}]}"
 	s := open(t, define("web", user, "metadataOptions: {seal: true}")+define("db", user), change)
-	url := func(from string) string {
-		_, text := s.get(from, "nocloud/vendor-data")
-		_, path, ok := strings.Cut(text, "http://{base}/vmseed/report/")
-		path, _, _ = strings.Cut(path, "/webhook")
-		if !ok {
-			t.Fatalf("no URL in %s", text)
-		}
-		return "vmseed/report/" + path + "/webhook"
-	}
-	web, db := url("127.0.0.1"), url("127.0.0.2")
-	say := func(from, path string, want int, name, result string) {
-		t.Helper()
-		body := map[string]string{"name": name, "description": "running config-scripts-user with frequency once-per-instance", "event_type": "finish", "origin": "cloudinit", "result": result}
-		text, err := json.Marshal(body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if status, answer := s.ask(from, http.MethodPost, s.url+path, string(text)); status != want {
-			t.Errorf("%s says %s: %d, %s", from, name, status, answer)
-		}
-	}
-	next := func() report.Event {
-		t.Helper()
-		select {
-		case e := <-s.heard:
-			return e
-		case <-time.After(patience):
-			t.Fatal("nothing is heard")
-		}
-		return report.Event{}
-	}
+	web, db, say := s.webhook("127.0.0.1"), s.webhook("127.0.0.2"), s.say
 	say("127.0.0.2", web, 404, "init-network", "SUCCESS") // another's
 	say("127.0.0.1", web, 204, "init-network", "SUCCESS")
 	if r := s.Reload(t.Context()); r.Failed() { // in the middle
@@ -487,7 +494,7 @@ func TestReports(t *testing.T) {
 	say("127.0.0.2", db, 204, "modules-final", "FAIL")
 	ended := map[string]report.Stage{}
 	for len(ended) < 2 {
-		if e := next(); e.Stage.Ended() {
+		if e := s.next(); e.Stage.Ended() {
 			ended[e.Machine] = e.Stage
 		}
 	}
@@ -518,5 +525,5 @@ func TestReports(t *testing.T) {
 	}
 	s.wants("127.0.0.1", "nocloud/user-data", 200, "echo hello")
 	say("127.0.0.1", web, 404, "init-network", "SUCCESS")
-	say("127.0.0.1", url("127.0.0.1"), 204, "init-network", "SUCCESS")
+	say("127.0.0.1", s.webhook("127.0.0.1"), 204, "init-network", "SUCCESS")
 }
