@@ -117,7 +117,7 @@ type view struct {
 
 func (v view) seed(s seed.Seed) client.Seed {
 	out := client.Seed{Namespace: s.Machine.Namespace, Name: s.Machine.Name, DataSource: s.DataSource, InstanceID: s.Identity.InstanceID,
-		UUID: s.Identity.UUID, Hostname: s.Identity.Hostname, KernelArgs: s.KernelArgs}
+		UUID: s.Identity.UUID, Hostname: s.Identity.Hostname, KernelArgs: s.KernelArgs, Seal: s.Seal}
 	for _, x := range s.Volumes {
 		volume := client.Volume{Name: x.Name, Label: x.Label, Format: x.Format, Image: x.Path, Files: []client.File{}}
 		for _, f := range x.Files {
@@ -126,14 +126,19 @@ func (v view) seed(s seed.Seed) client.Seed {
 		out.Volumes = append(out.Volumes, volume)
 	}
 	for _, t := range s.Trees {
-		tree := client.Tree{Name: t.Name, Files: []client.File{}}
+		tree := client.Tree{Name: t.Name, Roots: t.Roots, Tokens: string(t.Tokens), HopLimit: t.HopLimit, Files: []client.File{}}
 		for _, b := range t.Blobs {
-			tree.Files = append(tree.Files, v.file(b.Path, "", b.Content))
+			f := v.file(b.Path, "", b.Content)
+			f.ContentType, f.Sealable = b.ContentType, b.Sealable
+			tree.Files = append(tree.Files, f)
 		}
 		out.Trees = append(out.Trees, tree)
 	}
 	for _, f := range s.Firmware.FwCfg {
 		out.Firmware = append(out.Firmware, v.file(f.Name, "", f.Content))
+	}
+	for _, c := range s.Firmware.Credentials {
+		out.Credentials = append(out.Credentials, v.file(c.Name, "", c.Content))
 	}
 	for _, x := range s.Firmware.SMBIOS {
 		out.SMBIOS = append(out.SMBIOS, fmt.Sprintf("type %d %s=%s", x.Type, x.Field, x.Value))

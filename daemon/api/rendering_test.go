@@ -99,6 +99,37 @@ func TestRender(t *testing.T) {
 	}
 }
 
+// TestRenderTrees shows what guests fetch by HTTP: where it stands, what of it is withdrawn, and none of its secrets.
+func TestRenderTrees(t *testing.T) {
+	s := begin(t)
+	q := client.RenderRequest{Documents: []client.Document{{Name: "vm.yaml", Text: secret.New(secretive)}}, DataSources: []string{"openstack", "ec2", "nocloud-net"}}
+	seeds, _ := s.files(t, q)
+	if len(seeds) != 3 {
+		t.Fatalf("%d seeds", len(seeds))
+	}
+	user := map[string]string{"openstack": "user_data", "ec2": "user-data", "nocloud": "user-data"}
+	for _, x := range seeds {
+		if len(x.Trees) == 0 || len(x.Trees[0].Roots) == 0 || len(x.SMBIOS) == 0 || len(x.Volumes) > 0 {
+			t.Fatalf("%s: trees %v, firmware %v", x.DataSource, x.Trees, x.SMBIOS)
+		}
+		found := false
+		for _, tree := range x.Trees {
+			for _, f := range tree.Files {
+				if text := f.Content.Reveal(); strings.Contains(text, "canary") {
+					t.Errorf("%s %s shows a secret:\n%s", x.DataSource, f.Path, text)
+				}
+				found = found || f.Path == user[x.DataSource] && f.Sealable && f.Masked && f.ContentType != ""
+			}
+		}
+		if !found {
+			t.Errorf("%s: there is no masked user-data that can be withdrawn", x.DataSource)
+		}
+	}
+	if seeds[1].Trees[0].Tokens != "required" {
+		t.Errorf("EC2's tree has tokens %q", seeds[1].Trees[0].Tokens)
+	}
+}
+
 // TestRenderSettings changes what documents say, and keeps the places of what is wrong with them.
 func TestRenderSettings(t *testing.T) {
 	s := begin(t)

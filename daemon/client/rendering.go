@@ -76,11 +76,14 @@ type Seed struct {
 	// Volumes, Trees and Firmware are the places where the guest finds files, each in the order of the seed.
 	Volumes []Volume `json:"volumes,omitempty"`
 	Trees   []Tree   `json:"trees,omitempty"`
-	// Firmware are configuration items (fw_cfg), whose paths are their names.
-	Firmware []File `json:"firmware,omitempty"`
+	// Firmware are configuration items (fw_cfg), whose paths are their names, and Credentials those of systemd.
+	Firmware    []File `json:"firmware,omitempty"`
+	Credentials []File `json:"credentials,omitempty"`
 	// SMBIOS are strings such as type 1 serial=….
 	SMBIOS     []string `json:"smbios,omitempty"`
 	KernelArgs []string `json:"kernelArgs,omitempty"`
+	// Seal says that the sealable files of trees are withdrawn when the first boot is over.
+	Seal bool `json:"seal,omitempty"`
 }
 
 // Volume is a labelled file system.
@@ -97,8 +100,13 @@ type Volume struct {
 
 // Tree is what a guest fetches by HTTP.
 type Tree struct {
-	Name  string `json:"name"`
-	Files []File `json:"files"`
+	Name string `json:"name"`
+	// Roots are the directories of the server in which all the files stand.
+	Roots []string `json:"roots,omitempty"`
+	// Tokens is required or optional where readers have session tokens, whose answers pass HopLimit minus one routers.
+	Tokens   string `json:"tokens,omitempty"`
+	HopLimit int    `json:"hopLimit,omitempty"`
+	Files    []File `json:"files"`
 }
 
 // File is a file that a guest would read.
@@ -113,6 +121,9 @@ type File struct {
 	Masked, Truncated, Binary bool
 	// Content holds the guest's secrets unless they are masked.
 	Content secret.Text
+	// ContentType and Sealable are those of a file that is fetched by HTTP.
+	ContentType string
+	Sealable    bool
 }
 
 // wireFile is how a File travels.
@@ -124,11 +135,14 @@ type wireFile struct {
 	Truncated bool   `json:"truncated,omitempty"`
 	Text      string `json:"text,omitempty"`
 	Base64    string `json:"base64,omitempty"`
+
+	ContentType string `json:"contentType,omitempty"`
+	Sealable    bool   `json:"sealable,omitempty"`
 }
 
 // MarshalJSON writes the file with its content.
 func (f File) MarshalJSON() ([]byte, error) {
-	w := wireFile{Path: f.Path, Mode: f.Mode, Size: f.Size, Masked: f.Masked, Truncated: f.Truncated}
+	w := wireFile{Path: f.Path, Mode: f.Mode, Size: f.Size, Masked: f.Masked, Truncated: f.Truncated, ContentType: f.ContentType, Sealable: f.Sealable}
 	if f.Binary {
 		w.Base64 = base64.StdEncoding.EncodeToString([]byte(f.Content.Reveal()))
 	} else {
@@ -143,7 +157,8 @@ func (f *File) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &w); err != nil {
 		return err
 	}
-	*f = File{Path: w.Path, Mode: w.Mode, Size: w.Size, Masked: w.Masked, Truncated: w.Truncated, Content: secret.New(w.Text)}
+	*f = File{Path: w.Path, Mode: w.Mode, Size: w.Size, Masked: w.Masked, Truncated: w.Truncated, Content: secret.New(w.Text),
+		ContentType: w.ContentType, Sealable: w.Sealable}
 	if w.Base64 != "" {
 		raw, err := base64.StdEncoding.DecodeString(w.Base64)
 		if err != nil {

@@ -104,6 +104,8 @@ func metaData(m machine.Machine) (meta metadata.Object, instance string, l diag.
 	}
 	if !m.AdminPassword.IsZero() {
 		meta["admin_pass"] = m.AdminPassword.Reveal()
+	}
+	if !m.AdminPassword.IsZero() && m.Guest.OS != "windows" {
 		l.Warnf(CodeAdminPassword, m.Places.Find("adminPassword"), "set a password hash for a user instead",
 			"every user of a Linux guest can read admin_pass, and cloud-init ignores it; it is meant for cloudbase-init")
 	}

@@ -111,3 +111,13 @@ func TestInjected(t *testing.T) {
 		t.Errorf("want one warning, of files[1]: %s", problems)
 	}
 }
+
+// TestAdminPassword warns those whose guests do not use it and let everybody read it.
+func TestAdminPassword(t *testing.T) {
+	for os, warned := range map[string]bool{"": true, "linux": true, "windows": false} {
+		_, problems, meta := render(t, machine.Machine{AdminPassword: secret.New("p"), Guest: machine.Guest{OS: os}})
+		if meta["admin_pass"] != "p" || strings.Contains(problems, "VS4200") != warned {
+			t.Errorf("%q: %v, said %q", os, meta["admin_pass"], problems)
+		}
+	}
+}

@@ -129,7 +129,7 @@ func (a *app) checkThere(ctx context.Context, in *inputFlags, args []string) (di
 // received is a seed that a daemon has sent.
 func received(in client.Seed) (seed.Seed, error) {
 	out := seed.Seed{Machine: seed.Name{Namespace: in.Namespace, Name: in.Name}, DataSource: in.DataSource, KernelArgs: in.KernelArgs,
-		Identity: seed.Identity{InstanceID: in.InstanceID, UUID: in.UUID, Hostname: in.Hostname}}
+		Identity: seed.Identity{InstanceID: in.InstanceID, UUID: in.UUID, Hostname: in.Hostname}, Seal: in.Seal}
 	whole := func(f client.File) error {
 		if f.Truncated || f.Masked {
 			return fmt.Errorf("the daemon did not send the whole of %s", f.Path)
@@ -153,16 +153,20 @@ func received(in client.Seed) (seed.Seed, error) {
 		out.Volumes = append(out.Volumes, x)
 	}
 	for _, t := range in.Trees {
-		x := seed.Tree{Name: t.Name}
+		x := seed.Tree{Name: t.Name, Roots: t.Roots, Tokens: seed.Tokens(t.Tokens), HopLimit: t.HopLimit}
 		for _, f := range t.Files {
 			errs = append(errs, whole(f))
-			x.Blobs = append(x.Blobs, seed.Blob{Path: f.Path, Content: f.Content})
+			x.Blobs = append(x.Blobs, seed.Blob{Path: f.Path, Content: f.Content, ContentType: f.ContentType, Sealable: f.Sealable})
 		}
 		out.Trees = append(out.Trees, x)
 	}
 	for _, f := range in.Firmware {
 		errs = append(errs, whole(f))
 		out.Firmware.FwCfg = append(out.Firmware.FwCfg, seed.FwCfg{Name: f.Path, Content: f.Content})
+	}
+	for _, f := range in.Credentials {
+		errs = append(errs, whole(f))
+		out.Firmware.Credentials = append(out.Firmware.Credentials, seed.Credential{Name: f.Path, Content: f.Content})
 	}
 	for _, row := range in.SMBIOS {
 		var x seed.SMBIOS

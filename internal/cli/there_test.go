@@ -136,7 +136,9 @@ func TestReceived(t *testing.T) {
 	file := client.File{Path: "user-data", Mode: "0600", Content: secret.New("x")}
 	in := client.Seed{Namespace: "default", Name: "web", DataSource: "nocloud", InstanceID: "i", Hostname: "h", UUID: "u", KernelArgs: []string{"a"},
 		Volumes:  []client.Volume{{Label: "cidata", Files: []client.File{file}}, {Name: "cd", Image: "/cd.iso"}},
-		Trees:    []client.Tree{{Name: "ec2", Files: []client.File{{Path: "/latest", Content: secret.New("y")}}}},
+		Trees:    []client.Tree{{Name: "ec2", Roots: []string{"latest", "1.0"}, Tokens: "required", HopLimit: 2, Files: []client.File{
+			{Path: "user-data", Content: secret.New("y"), ContentType: "text/plain", Sealable: true}}}},
+		Seal: true, Credentials: []client.File{{Path: "c", Content: secret.New("w")}},
 		Firmware: []client.File{{Path: "opt/org", Content: secret.New("z")}}, SMBIOS: []string{"type 1 serial=ds=nocloud;s=x"}}
 	got, err := received(in)
 	if err != nil {
@@ -146,6 +148,11 @@ func TestReceived(t *testing.T) {
 		got.Volumes[1].Path != "/cd.iso" || got.Trees[0].Blobs[0].Content.Reveal() != "y" || got.Firmware.FwCfg[0].Content.Reveal() != "z" ||
 		got.Firmware.SMBIOS[0] != (seed.SMBIOS{Type: 1, Field: "serial", Value: "ds=nocloud;s=x"}) || got.Identity.InstanceID != "i" || got.KernelArgs[0] != "a" {
 		t.Errorf("got %+v", got)
+	}
+	tree := seed.Tree{Name: "ec2", Roots: []string{"latest", "1.0"}, Tokens: seed.TokensRequired, HopLimit: 2,
+		Blobs: []seed.Blob{{Path: "user-data", ContentType: "text/plain", Content: got.Trees[0].Blobs[0].Content, Sealable: true}}}
+	if !reflect.DeepEqual(got.Trees[0], tree) || !got.Seal || got.Firmware.Credentials[0].Name != "c" || got.Firmware.Credentials[0].Content.Reveal() != "w" {
+		t.Errorf("tree %+v, seal %v, credentials %v", got.Trees[0], got.Seal, got.Firmware.Credentials)
 	}
 	for name, bad := range map[string]client.File{"masked": {Path: "p", Masked: true}, "cut": {Path: "p", Truncated: true}, "mode": {Path: "p", Mode: "rw"}} {
 		if _, err := received(client.Seed{Volumes: []client.Volume{{Files: []client.File{bad}}}}); err == nil || !strings.Contains(err.Error(), "p") {
