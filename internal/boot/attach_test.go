@@ -47,6 +47,8 @@ func TestWays(t *testing.T) {
 	cloud := machine.Machine{Name: "vm"}
 	config := machine.Machine{Name: "vm", DataSource: "ignition"}
 	both := machine.Machine{Name: "vm", Ignition: []machine.Layer{{Data: secret.New(`{"ignition": {"version": "3.0.0"}}`)}}}
+	const service = "HTTP at http://169.254.169.254/, "
+	source := func(name string) machine.Machine { return machine.Machine{Name: "vm", DataSource: name} }
 	on := func(m machine.Machine, arch, platform string) machine.Machine {
 		m.Hardware.Arch, m.Guest.IgnitionPlatform = arch, platform
 		return m
@@ -69,6 +71,16 @@ func TestWays(t *testing.T) {
 		{name: "kubevirt, vfat", flag: "vfat", m: on(config, "amd64", "kubevirt"), want: "config-2 by vfat"},
 		{name: "proxmoxve", m: on(config, "amd64", "proxmoxve"), want: "cidata by iso"},
 		{name: "iso of a config", flag: "iso", m: on(config, "amd64", ""), err: "has no volume"},
+		{name: "ec2", m: source("ec2"), want: service + "uuid of SMBIOS type 1, serial of SMBIOS type 1"},
+		{name: "openstack by itself", flag: "auto", m: source("openstack"), want: service + "product of SMBIOS type 1"},
+		{name: "openstack as asked", flag: "metadata", m: source("openstack"), want: service + "product of SMBIOS type 1"},
+		{name: "nocloud by HTTP", flag: "metadata", m: cloud, want: service + "serial of SMBIOS type 1"},
+		{name: "its former name", m: source("nocloud-net"), want: service + "serial of SMBIOS type 1"},
+		{name: "config by HTTP", flag: "metadata", m: on(config, "amd64", ""), want: strings.TrimSuffix(service, ", ")},
+		{name: "openstack's config by HTTP", flag: "metadata", m: on(config, "amd64", "openstack"), want: service + "product of SMBIOS type 1"},
+		{name: "both, one by HTTP", flag: "metadata", m: on(both, "amd64", ""), want: service + "serial of SMBIOS type 1, opt/com.coreos/config by fw_cfg"},
+		{name: "configdrive by HTTP", flag: "metadata", m: source("configdrive"), err: "fetch nothing by HTTP"},
+		{name: "ec2 on a volume", flag: "iso", m: source("ec2"), err: "fetch theirs by HTTP"},
 		{name: "both", m: on(both, "amd64", ""), want: "cidata by iso, opt/com.coreos/config by fw_cfg"},
 		{name: "both, vfat", flag: "vfat", m: on(both, "amd64", ""), want: "cidata by vfat, opt/com.coreos/config by fw_cfg"},
 		{name: "both on s390x", m: on(both, "s390x", ""), want: "cidata by iso, Ignition config by virtio-blk"},

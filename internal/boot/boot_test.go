@@ -13,6 +13,7 @@ import (
 	"github.com/vmseed/vmseed/hypervisor"
 	"github.com/vmseed/vmseed/internal/supervisor"
 	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/seed"
 )
 
 // shelf is a hypervisor that makes plans and runs nothing.
@@ -30,14 +31,20 @@ func (s shelf) Start(_ context.Context, vm hypervisor.VM) (hypervisor.Handle, er
 		return nil, s.fail
 	}
 	var args []string
+	var served *supervisor.Metadata
 	for _, a := range vm.Attachments {
+		if a.Kind == seed.Endpoint {
+			served = &supervisor.Metadata{File: a.Path}
+			continue
+		}
 		text, err := json.Marshal(map[string]string{"filename": a.Path})
 		if err != nil {
 			return nil, err
 		}
 		args = append(args, "-blockdev", string(text))
 	}
-	plan := supervisor.Plan{Namespace: vm.Machine.Namespace, Name: vm.Machine.Name, Attempts: []supervisor.Attempt{{Accel: "tcg", Args: args}}}
+	plan := supervisor.Plan{Namespace: vm.Machine.Namespace, Name: vm.Machine.Name, Metadata: served,
+		Attempts: []supervisor.Attempt{{Accel: "tcg", Args: args}}}
 	if err := plan.Save(vm.StateDir); err != nil {
 		return nil, err
 	}
