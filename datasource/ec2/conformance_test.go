@@ -83,8 +83,9 @@ func full() machine.Machine {
 		Network: machine.Network{NICs: []machine.NIC{
 			{Name: "front", MAC: "52:54:00:12:34:56", Addrs: prefixes("192.0.2.5/25", "192.0.2.6/25", "192.0.2.7/25")},
 			{Name: "back", MAC: "52:54:00:00:00:01", DHCP4: true}}},
-		Disks:    []machine.Disk{{Name: "root", Root: true}, {Name: "data"}},
-		MetaData: []machine.Layer{layer("role: web\nnumbers: [1, 2]\nalone: [x]\nnested: {deep: {leaf: 'yes'}}\nplacement: {group-name: g}\n")},
+		Disks: []machine.Disk{{Name: "root", Root: true}, {Name: "data"}},
+		MetaData: []machine.Layer{layer("role: web\nnumbers: [1, 2]\nalone: [x]\nnested: {deep: {leaf: 'yes'}}\nplacement: {group-name: g}\n"),
+			layer("odd: {'ä b': v, 'a?b#c': v, '%2e%2F': v, 'a:b@c=d': v, '[x]': v, \"'q' ~+\": v}\n")},
 		UserData: machine.UserData{Layers: []machine.Layer{layer("#cloud-config\nfinal_message: user\nruncmd: [[user]]\n")}},
 	}
 }
@@ -161,7 +162,7 @@ func known(t *testing.T, r *judge.Release, got judge.BootResult) {
 		"ami-launch-index": `"3"`, "instance-type": `"m.large"`, "placement/region": `"eu-test-7"`, "placement/availability-zone": `"eu-test-7b"`,
 		"tags/instance": `{"Name":"the web server","a=b":"x:y","empty":""}`, "block-device-mapping": `{"ami":"/dev/vda","ebs1":"/dev/vdb","root":"/dev/vda"}`,
 		"role": `"web"`, "numbers": `["1","2"]`, "alone": `["x"]`, "nested": `{"deep":{"leaf":"yes"}}`, "placement/group-name": `"g"`,
-		"local-ipv4": `"192.0.2.5"`, "mac": `"52:54:00:12:34:56"`, "local-hostname": `"vm.example.org"`, "hostname": `"vm.example.org"`,
+		"odd": `{"%2e%2F":"v","'q' ~+":"v","[x]":"v","a:b@c=d":"v","a?b#c":"v","ä b":"v"}`, "local-ipv4": `"192.0.2.5"`, "mac": `"52:54:00:12:34:56"`, "local-hostname": `"vm.example.org"`, "hostname": `"vm.example.org"`,
 		"network/interfaces/macs/52:54:00:12:34:56/local-ipv4s": `["192.0.2.5","192.0.2.6","192.0.2.7"]`,
 	} {
 		if have := got.MetaData.Get(strings.Split(path, "/")...).JSON(); have != want {
@@ -170,5 +171,21 @@ func known(t *testing.T, r *judge.Release, got judge.BootResult) {
 	}
 	if got.Consumed == nil || got.Consumed.Config.Get("final_message").Text != "user" {
 		t.Errorf("%s: user-data %s", r.Name, got.UserData)
+	}
+}
+
+// TestIgnitionFetches has Ignition on the platform aws read its config in a session of IMDSv2.
+func TestIgnitionFetches(t *testing.T) {
+	m := machine.Machine{Name: "vm", Identity: machine.Identity{Hostname: "vm"},
+		UserData: machine.UserData{Layers: []machine.Layer{layer(`{"ignition": {"version": "3.3.0"}, "storage": {"files": [{"path": "/etc/motd", "contents": {"source": "data:,hello"}}]}}`)}}}
+	m, _ = machine.Place(m, machine.Facts{})
+	s, l := New().Render(m, datasource.Options{})
+	if l.HasErrors() {
+		t.Fatal(l)
+	}
+	service := serve(t, s)
+	got := judge.NewIgnition(t).Fetch(t, service.network, []string{"ignition.platform.id=aws"})
+	if got.Content("/etc/motd") != "hello" || got.Content("/etc/hostname") != "vm\n" || len(service.refused) > 0 {
+		t.Errorf("motd %q, host name %q, refused %v: %+v", got.Content("/etc/motd"), got.Content("/etc/hostname"), service.refused, got)
 	}
 }

@@ -2,13 +2,16 @@ package ec2
 
 import (
 	"encoding/base64"
+	"math/rand/v2"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/vmseed/vmseed/datasource"
 	"github.com/vmseed/vmseed/datasource/datasourcetest"
+	"github.com/vmseed/vmseed/delivery/metadata"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
@@ -204,5 +207,49 @@ func TestSecrets(t *testing.T) {
 	_, l := render(t, m, datasource.Options{})
 	if len(l) < 6 || strings.Contains(l.Error(), "canary") {
 		t.Errorf("said %v", l)
+	}
+}
+
+// TestAnyMetaData has the server take the tree of whatever the author's meta-data says: no path is both a leaf and a
+// directory, and none leads elsewhere.
+func TestAnyMetaData(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	names := []string{"placement", "region", "network", "interfaces", "macs", "tags", "instance", "public-keys", "0", "openssh-key", "hostname", "instance-id",
+		"block-device-mapping", "ami", "api", "token", "user-data", "a/b", "..", "1=x", `\\`, "services", "domain", "security-credentials"}
+	var write func(depth int) string
+	write = func(depth int) string {
+		switch n := r.IntN(8); {
+		case n < 4 && depth > 0:
+			var members []string
+			for range r.IntN(4) {
+				members = append(members, strconv.Quote(names[r.IntN(len(names))])+": "+write(depth-1))
+			}
+			return "{" + strings.Join(members, ", ") + "}"
+		case n == 4:
+			return "[" + write(depth-1) + "]"
+		case n == 5:
+			return "null"
+		}
+		return `"a value"`
+	}
+	taken := 0
+	for range 500 {
+		document := write(5)
+		if !strings.HasPrefix(document, "{") {
+			document = `{"x": ` + document + "}"
+		}
+		m, _ := machine.Place(machine.Machine{Name: "vm", SSH: machine.SSH{AuthorizedKeys: []string{"k"}}, MetaData: []machine.Layer{layer(document)},
+			Network: machine.Network{NICs: []machine.NIC{{DHCP4: true}}}}, machine.Facts{})
+		s, l := New().Render(m, datasource.Options{})
+		if l.HasErrors() {
+			continue // a name twice in one mapping
+		}
+		taken++
+		if _, err := metadata.NewSite(s); err != nil {
+			t.Errorf("%s: %v", document, err)
+		}
+	}
+	if taken < 250 {
+		t.Errorf("only %d of 500 documents had a tree", taken)
 	}
 }

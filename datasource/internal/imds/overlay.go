@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/vmseed/vmseed/datasource/internal/metadata"
 	"github.com/vmseed/vmseed/diag"
@@ -27,7 +28,7 @@ func (g Guest) tags(t leaves) (l diag.List) {
 	tags := g.Machine.Identity.Tags
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
 		place := g.Machine.Places.Find("identity.tags")
-		if !tagName.MatchString(name) || keyNumber.MatchString(name) || name == "." || name == ".." || name == "_index" {
+		if !tagName.MatchString(name) || !pathName(name) || name == "_index" {
 			l.Warnf(CodeKey, place, "give the tag another name", "the guest is not told of the tag %q: its name has no path in EC2's service", name)
 			continue
 		}
@@ -108,10 +109,21 @@ type overlaying struct {
 	list *diag.List
 }
 
+// maxName is the longest name, in bytes: that of file systems, to which a tree may be written.
+const maxName = 255
+
+// pathName reports whether a name can be a part of a path: readers find it in the listing of its directory, one name on
+// each line, and ask for it.
+func pathName(name string) bool {
+	return name != "" && name != "." && name != ".." && len(name) <= maxName && utf8.ValidString(name) && strings.TrimSpace(name) == name &&
+		!keyNumber.MatchString(name) && !strings.ContainsFunc(name, func(r rune) bool {
+		return r == '/' || r == '\\' || unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
+	})
+}
+
 // lay puts a value at a path. name is the last part of the path.
 func (o overlaying) lay(path, name string, v any) {
-	if name == "" || name == "." || name == ".." || keyNumber.MatchString(name) || strings.TrimSpace(name) != name ||
-		strings.ContainsFunc(name, func(r rune) bool { return r == '/' || unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }) {
+	if !pathName(name) {
 		o.list.Warnf(CodeKey, o.at, "give it another name", "the guest is not told of the meta-data %q: the name has no path in EC2's service", name)
 		return
 	}
