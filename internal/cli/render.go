@@ -86,6 +86,11 @@ func (a *app) seeds(ctx context.Context, in *inputFlags, args []string) ([]seed.
 		return nil, l, usagef("there is no data source %q; there are %s", in.dataSource, strings.Join(known, ", "))
 	}
 	out, problems := a.renderAll(machines, in)
+	for _, s := range out {
+		if in.http && len(s.Trees) == 0 && s.DataSource != "" && !problems.HasErrors() {
+			return nil, l, usagef("guests of the data source %s fetch nothing by HTTP; choose --datasource openstack, ec2, nocloud or ignition", s.DataSource)
+		}
+	}
 	return out, append(l, problems...), nil
 }
 
