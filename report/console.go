@@ -35,6 +35,8 @@ type Console struct {
 	// idle means that the guest was seen to wait for a user.
 	idle     bool
 	ignition ignitionState
+	// plain means that systemd sets the guest up by itself.
+	plain bool
 }
 
 // NewConsole makes a reader for a machine that passes on what it finds.
@@ -68,6 +70,9 @@ func (c *Console) prompt() {
 	case c.ignition.seen:
 		c.idle = true
 		c.endIgnition()
+	case c.stage == "" && c.plain:
+		c.idle = true
+		c.endPlain()
 	case c.stage == "":
 		c.idle = true
 		e := c.event(Failed)
@@ -78,6 +83,7 @@ func (c *Console) prompt() {
 
 func (c *Console) read(line string) {
 	c.readIgnition(line)
+	c.readPlain(line)
 	if m := consoleRun.FindStringSubmatch(line); m != nil {
 		if stage := consoleStage[m[2]]; stage != c.stage {
 			if stage == Local {

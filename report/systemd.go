@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -137,4 +138,25 @@ func (m *Manager) end(e Event) {
 
 func (m *Manager) event(s Stage) Event {
 	return Event{Machine: m.machine, Source: Systemd, Stage: s, Time: m.now()}
+}
+
+// consoleFailed is systemd's word on the console that a unit did not start.
+var consoleFailed = regexp.MustCompile(`^\[FAILED\] (Failed to .*?)\.?$`)
+
+// Plain tells the console's reader that systemd sets the guest up by itself, from credentials: its login prompt is the end of
+// the boot, and no sign of cloud-init or Ignition is missed.
+func (c *Console) Plain() { c.plain = true }
+
+// readPlain looks for units that failed.
+func (c *Console) readPlain(line string) {
+	if m := consoleFailed.FindStringSubmatch(line); m != nil && c.plain {
+		c.noteOnce(&c.result.Warnings, m[1])
+	}
+}
+
+// endPlain passes on that a guest which systemd sets up waits for a user.
+func (c *Console) endPlain() {
+	c.result.Agent = "systemd"
+	c.end()
+	c.stage, c.result = "", Result{} // another boot is to be heard as well
 }

@@ -58,3 +58,29 @@ func TestManager(t *testing.T) {
 		}
 	}
 }
+
+// TestPlainConsole: the console of a guest that systemd sets up by itself says when the guest is up and which units failed. The
+// lines are those of Debian 12's systemd.
+func TestPlainConsole(t *testing.T) {
+	const boot = "[  OK  ] Started \x1b[0;1;39mssh.service\x1b[0m - OpenBSD Secure Shell server.\r\n" +
+		"[\x1b[0;1;31mFAILED\x1b[0m] Failed to start \x1b[0;1;39msystemd-tmpfi…vice\x1b[0m - Create System Files and Directories.\r\n" +
+		"See 'systemctl status systemd-tmpfiles-setup.service' for details.\r\n\r\nDebian GNU/Linux 12 web ttyS0\r\n\r\nweb login: "
+	for _, plain := range []bool{true, false} {
+		var events []Event
+		c := NewConsole("ns/vm", time.Now, func(e Event) { events = append(events, e) })
+		if plain {
+			c.Plain()
+		}
+		_, _ = c.Write([]byte(boot))
+		if len(events) != 1 || (events[0].Stage == Done) != plain {
+			t.Fatalf("plain %t: %+v", plain, events)
+		}
+		if !plain {
+			continue
+		}
+		r := events[0].Result
+		if r == nil || r.Agent != "systemd" || !slices.Equal(r.Warnings, []string{"Failed to start systemd-tmpfi…vice - Create System Files and Directories"}) {
+			t.Errorf("got %+v", r)
+		}
+	}
+}

@@ -80,6 +80,10 @@ func (g *generator) accounts() {
 		g.out[passwords] = strings.Join(hashes, "")
 		g.setup = slices.Insert(g.setup, 0, "chpasswd -e </run/credentials/@system/"+passwords)
 	}
+	if slices.ContainsFunc(users, func(u machine.User) bool { return len(u.SSHAuthorizedKeys) > 0 }) {
+		// The server does not start without a key of its own, and images of clouds have none: elsewhere cloud-init makes them.
+		g.setup = append(g.setup, "! command -v ssh-keygen >/dev/null || ssh-keygen -A")
+	}
 	g.sudo(users)
 }
 

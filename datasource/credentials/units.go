@@ -109,7 +109,8 @@ func (g *generator) unit(u ignition.PartUnit) (off bool) {
 	}
 	switch {
 	case u.Mask:
-		g.out["systemd.extra-unit."+u.Name] = "" // which is how an empty unit is read
+		// An empty unit would do, says systemd-debug-generator(8), but 257 ends it with a line break, which makes a bad unit of it.
+		g.dropIns[u.Name] = append(g.dropIns[u.Name], "[Unit]\nConditionPathExists=!/\n")
 		return false
 	case u.Content != "" && strings.HasPrefix(u.Name, "vmseed-"):
 		g.extra(u.Name, u.Content)

@@ -81,7 +81,7 @@ func (q *QEMU) derive(vm hypervisor.VM) (supervisor.Plan, command, diag.List, er
 	}
 	plan.NICs, plan.LinksDown, plan.SSH, plan.Helpers = c.nics, c.down, c.ssh, c.helpers
 	plan.Metadata, plan.Once = c.metadata, c.once
-	plan.Notify = notifies(vm.Machine)
+	plan.Notify, plan.Plain = notifies(vm.Machine), plain(vm.Attachments)
 	if vm.Options.Booted {
 		plan = plan.Later()
 	}

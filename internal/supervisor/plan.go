@@ -77,6 +77,8 @@ type Plan struct {
 	Once []string `json:"once,omitempty"`
 	// Notify gives the guest's systemd a channel to report on, where the host can.
 	Notify bool `json:"notify,omitempty"`
+	// Plain means that systemd sets the guest up by itself, from credentials, so nothing else is waited for.
+	Plain bool `json:"plain,omitempty"`
 	// Login is the guest's user whom people log in as; it is empty when that is not known.
 	Login string `json:"login,omitempty"`
 	// StopGrace is how long the definition lets the guest take to shut down; 0 means that it does not say.

@@ -121,6 +121,9 @@ func (s *supervisor) run() error {
 	defer s.journal.close()
 	s.replay()
 	s.console = report.NewConsole(s.name(), time.Now, s.hear)
+	if s.plan.Plain {
+		s.console.Plain()
+	}
 	s.serial = newSerial(s.dir, s.fromGuest)
 
 	server, err := s.listenControl()
