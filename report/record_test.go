@@ -138,7 +138,7 @@ func TestRecord(t *testing.T) {
 		heard  []string
 		last   report.Event
 	}{
-		{"first boot", report.Record{Agent: "cloud-init 25.1.4"}, home, append(good[:len(good):len(good)], ended("modules-final", "SUCCESS", `, "duration": 2.5`)),
+		{"first boot", report.Record{Agent: "cloud-init\a 25.1.4"}, home, append(good[:len(good):len(good)], ended("modules-final", "SUCCESS", `, "duration": 2.5`)),
 			[]string{"init-network activate-datasource", "init-network ssh", "modules-final scripts-user", "done"},
 			report.Event{Stage: report.Done, Result: &report.Result{Instance: "i-1", FirstBoot: true, Agent: "cloud-init 25.1.4", Hostname: "vm.example.org",
 				HostKeys: []string{"ssh-rsa AAAAB3NzaC1yc2EAAAADAQAB"}, Seconds: map[report.Stage]float64{report.Final: 2.5}}}},

@@ -56,7 +56,7 @@ func (p *Prepared) attach(ctx context.Context, m machine.Machine, o Options, l *
 		}
 		render.Extra = slices.Concat(render.Extra, intake.Layers(url))
 		s, problems = e.Render(m, render)
-		problems = append(problems, intake.Lost(m)...)
+		problems = append(problems, intake.Lost(m, false)...)
 	}
 	*l = append(*l, problems...)
 	if l.HasErrors() {

@@ -73,7 +73,7 @@ func (s *Service) serve(m machine.Machine) (*served, diag.List) {
 	options.HTTP = true
 	if !s.o.Silent {
 		options.Extra = append(slices.Clone(options.Extra), intake.Layers(secret.New(s.o.Base+intake.Path(s.key, name, instance).Reveal()))...)
-		l = append(l, intake.Lost(m)...)
+		l = append(l, intake.Lost(m, !slices.Equal(sources, []string{"ec2"}))...)
 	}
 	merged, told, problems := s.render(m, sources, options)
 	l = append(l, problems...)

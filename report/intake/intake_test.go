@@ -148,7 +148,7 @@ func TestCheckIn(t *testing.T) {
 	_ = d.Open("ns/a", "i-1", nil)
 	_ = d.Open("ns/b", "i-1", nil)
 	a, b := d.url("ns/a", "i-1")+"/check-in", d.url("ns/b", "i-1")+"/afterburn"
-	for _, body := range []string{alive, alive, later, later, ready, ready} {
+	for _, body := range []string{alive, alive, later, later, alive, ready, ready} {
 		if got := d.post(a, body); got != 204 {
 			t.Errorf("%s: status %d", body, got)
 		}

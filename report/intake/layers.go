@@ -23,9 +23,9 @@ func Layers(url secret.Text) []machine.Layer {
 }
 
 // Lost says what the guest will not report over HTTP because the author's own user-data says otherwise. What is in
-// templates or comes by reference it does not see. Of vendor-data that is switched off it speaks for data sources that
-// have any: those of nocloud and OpenStack.
-func Lost(m machine.Machine) diag.List {
+// templates or comes by reference it does not see. byVendor means that the Layers reach the guest as vendor-data, which the
+// user-data can switch off.
+func Lost(m machine.Machine, byVendor bool) diag.List {
 	var l diag.List
 	for _, x := range m.UserData.Layers {
 		if cloudconfig.Recognise([]byte(x.Data.Reveal())) != cloudconfig.CloudConfig {
@@ -46,7 +46,7 @@ func Lost(m machine.Machine) diag.List {
 			}
 		}
 		n := doc.Get("vendor_data")
-		for i := 0; n != nil && i+1 < len(n.Content); i += 2 {
+		for i := 0; byVendor && n != nil && i+1 < len(n.Content); i += 2 {
 			if on, ok := cloudconfig.Truth(n.Content[i+1]); n.Content[i].Value == "enabled" && ok && !on {
 				l.Warnf(report.CodeVendorDataOff, doc.Range(n), "leave vendor_data out",
 					"vendor-data is switched off, so the guest does not report over HTTP how its first boot goes")
