@@ -101,6 +101,13 @@ agent() {
 	done
 }
 
+# Where systemd set the guest up by itself, from credentials, at every boot, no other
+# note tells the first one from the others.
+note=/var/lib/vmseed/reported
+by_credentials() {
+	[ -e /run/credentials/@system/tmpfiles.extra ] && [ ! -e /etc/.ignition-result.json ]
+}
+
 # result: everything that the host wants to know.
 result() {
 	facts=$(cat /etc/.ignition-result.json 2>/dev/null | tr -d ' \t\n')
@@ -127,6 +134,10 @@ result() {
 		;;
 	esac
 	agent=$(agent)
+	if by_credentials; then
+		agent=$(systemctl --version | sed -n 's/^\(systemd [0-9]*\).*/\1/p') platform=credentials
+		[ -e "$note" ] || first=true
+	fi
 	printf '"result":{"firstBoot":%s,"agent":%s,"dataSource":%s,"hostname":%s' "$first" "$(quote "${agent:-Ignition}")" \
 		"$(quote "$platform")" "$(quote "$(cat /proc/sys/kernel/hostname)")"
 	printf ',"errors":%s' "$(echo "$errors" | list)"
