@@ -2,9 +2,12 @@ package metadata
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
+	"time"
 )
 
 // conn is a guest's connection.
@@ -13,6 +16,8 @@ type conn struct {
 	// remote is the guest's address; one of IPv4 is never mapped into IPv6.
 	remote netip.AddrPort
 	leave  func()
+	// spoken is set when the guest has said something.
+	spoken bool
 
 	// What follows belongs to the one request that a connection answers at a time.
 	hops hopLimiter
@@ -25,6 +30,31 @@ func newConn(raw net.Conn) *conn {
 		c.remote = parseAddr(a.String())
 	}
 	return c
+}
+
+// Read reads what the guest sends. The time for a head begins with its first byte: a guest on a busy host may connect long
+// before it comes to speak. What has arrived in time counts, even if the server comes to it late: one that has too much
+// to do would otherwise turn away those whom it has kept waiting.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
+		if n = arrived(c.Conn, p); n > 0 {
+			err = nil
+		}
+	}
+	if n > 0 && !c.spoken {
+		c.spoken = true
+		_ = c.SetReadDeadline(time.Now().Add(headTime))
+	}
+	return n, err
+}
+
+// SetReadDeadline gives the guest more time for its first byte than for the rest.
+func (c *conn) SetReadDeadline(t time.Time) error {
+	if !c.spoken && !t.IsZero() {
+		t = t.Add(silentTime - headTime)
+	}
+	return c.Conn.SetReadDeadline(t)
 }
 
 // Close ends the connection.

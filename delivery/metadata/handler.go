@@ -296,8 +296,8 @@ var (
 // write gives an answer.
 func (a *answer) write(e *entry) {
 	header := a.w.Header()
-	header["Content-Type"] = e.contentType
-	header["Content-Length"] = e.length
+	header["Content-Type"] = e.head.contentType
+	header["Content-Length"] = e.head.length
 	header["Cache-Control"] = noStore
 	a.end(header, http.StatusOK, e.content)
 }

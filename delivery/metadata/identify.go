@@ -156,7 +156,7 @@ func (d *Directories) resolve(site *Site, path string, ok bool) (*Site, string, 
 	if site != nil && site.machine != found.site.machine {
 		return site, "", false
 	}
-	if b := found.site.view.Load().roots[root]; b == nil || b.tokens != seed.NoTokens {
+	if b := found.site.view.Load().at(root); b == nil || b.tokens != seed.NoTokens {
 		return site, "", false
 	}
 	return found.site, root + "/" + rest, true

@@ -173,7 +173,7 @@ func TestSlowClients(t *testing.T) {
 		// unread is that the guest does not read before the time is over.
 		unread bool
 	}{
-		"silence":           {"", 0, "", headTime, false},
+		"silence":           {"", 0, "", silentTime, false},
 		"half a line":       {"GET /lat", 0, "", headTime, false},
 		"a head that drips": {"GET /latest/ HTTP/1.1\r\nHost: x\r\n", time.Second, "X: y\r\n", headTime, false},
 		"a body that drips": {"POST /openstack/latest/password HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n", time.Second, "x", bodyTime, false},

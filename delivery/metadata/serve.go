@@ -12,16 +12,17 @@ import (
 
 // The limits on whoever connects. net/http reads 4 KiB more of a head than it is told to.
 const (
-	maxHead   = 8<<10 - 4<<10
-	headTime  = 5 * time.Second
-	bodyTime  = 15 * time.Second
-	writeTime = time.Minute
-	idleTime  = time.Minute
-	graceTime = 2 * time.Second
+	maxHead    = 8<<10 - 4<<10
+	headTime   = 5 * time.Second
+	silentTime = 15 * time.Second
+	bodyTime   = 15 * time.Second
+	writeTime  = time.Minute
+	idleTime   = time.Minute
+	graceTime  = 2 * time.Second
 )
 
 // Serve answers guests that connect to a listener until the context ends, and closes the listener. Its limits are for
-// guests: a head of at most 8 KiB within 5 seconds.
+// guests: a head of at most 8 KiB within 5 seconds from its first byte.
 //
 // The answer with a session token leaves with the hop limit of the machine's tree. On connections of TCP that is the
 // socket's; connections of other networks take part by a method SetHopLimit(int) error, where 0 asks for the usual one.

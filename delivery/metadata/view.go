@@ -1,21 +1,30 @@
 package metadata
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/vmseed/vmseed/seed"
 )
 
 // view is all that a site answers at one time. It is not changed once it is made.
 type view struct {
-	// roots are the trees by the directories in which they stand; depth is the number of parts of the longest.
-	roots map[string]*branch
+	// roots are the directories in which trees stand, in order; depth is the number of parts of the longest.
+	roots []root
 	depth int
 	// tops are the directories above the roots, by their paths.
 	tops map[string]top
+}
+
+// root is a directory in which a tree stands. A machine of EC2 has dozens, and there may be thousands of machines, so they
+// are not a map.
+type root struct {
+	path   string
+	branch *branch
 }
 
 // branch is a tree. Its entries are by their paths, without a slash at the end.
@@ -34,44 +43,81 @@ type top struct {
 
 // entry is an answer with its header fields.
 type entry struct {
-	content     []byte
-	contentType []string
-	length      []string
-	sealable    bool
+	content  []byte
+	head     *head
+	sealable bool
 	// listing is that of a directory, derived one that was made of the names in it.
 	listing, derived bool
 }
+
+// head is the header fields of an answer. Entries share them, and nobody changes them.
+type head struct{ contentType, length []string }
 
 // plainText is the content type of listings, and of blobs that state none.
 const plainText = "text/plain"
 
 func newEntry(content []byte, contentType string) *entry {
-	e := &entry{content: content, contentType: textType, length: []string{strconv.Itoa(len(content))}}
-	if contentType != "" && contentType != plainText {
-		e.contentType = []string{contentType}
+	return &entry{content: content, head: newHead(contentType, len(content))}
+}
+
+// shortHeads are the heads of short texts, which most answers are.
+var shortHeads = sync.OnceValue(func() *[512]head {
+	var out [512]head
+	for n := range out {
+		out[n] = head{textType, []string{strconv.Itoa(n)}}
 	}
-	return e
+	return &out
+})
+
+func newHead(contentType string, length int) *head {
+	if contentType == "" || contentType == plainText {
+		if short := shortHeads(); length < len(short) {
+			return &short[length]
+		}
+		return &head{textType, []string{strconv.Itoa(length)}}
+	}
+	return &head{[]string{contentType}, []string{strconv.Itoa(length)}}
 }
 
 func newView(trees []seed.Tree) *view {
-	v := &view{roots: map[string]*branch{}}
+	v := &view{}
 	for _, t := range trees {
-		b := &branch{name: t.Name, tokens: t.Tokens, hopLimit: max(1, t.HopLimit), entries: make(map[string]*entry, len(t.Blobs)*2)}
-		for _, blob := range t.Blobs {
-			e := newEntry([]byte(blob.Content.Reveal()), blob.ContentType)
-			e.sealable, e.listing = blob.Sealable, strings.HasSuffix(blob.Path, "/")
-			b.entries[strings.TrimSuffix(blob.Path, "/")] = e
-		}
-		b.list()
-		for _, root := range t.Roots {
-			v.roots[root] = b
-			if root != "" {
-				v.depth = max(v.depth, strings.Count(root, "/")+1)
-			}
+		b := newBranch(t)
+		for _, path := range t.Roots {
+			v.roots = append(v.roots, root{path, b})
 		}
 	}
+	slices.SortFunc(v.roots, func(a, b root) int { return strings.Compare(a.path, b.path) })
 	v.list()
 	return v
+}
+
+// smallBlob is the size below which the blobs of a tree share one piece of memory: most are a few bytes. Sealing makes
+// another piece, so that this one goes away.
+const smallBlob = 1 << 10
+
+func newBranch(t seed.Tree) *branch {
+	b := &branch{name: t.Name, tokens: t.Tokens, hopLimit: max(1, t.HopLimit), entries: make(map[string]*entry, len(t.Blobs)*2)}
+	size := 0
+	for _, blob := range t.Blobs {
+		if n := blob.Content.Len(); n < smallBlob {
+			size += n
+		}
+	}
+	small, entries := make([]byte, 0, size), make([]entry, len(t.Blobs))
+	for i, blob := range t.Blobs {
+		content := []byte(blob.Content.Reveal())
+		if len(content) < smallBlob {
+			begin := len(small)
+			small = append(small, content...)
+			content = small[begin:len(small):len(small)]
+		}
+		entries[i] = entry{content: content, head: newHead(blob.ContentType, len(content)), sealable: blob.Sealable,
+			listing: strings.HasSuffix(blob.Path, "/")}
+		b.entries[strings.TrimSuffix(blob.Path, "/")] = &entries[i]
+	}
+	b.list()
+	return b
 }
 
 // list adds listings of the directories that have none.
@@ -123,11 +169,13 @@ func (v *view) list() {
 		to[dir][name] = true
 	}
 	v.tops = map[string]top{}
-	for root, b := range v.roots {
-		if root == "" {
+	for _, r := range v.roots {
+		if r.path == "" {
 			continue
 		}
-		dir, name := parent(root)
+		v.depth = max(v.depth, strings.Count(r.path, "/")+1)
+		b := r.branch
+		dir, name := parent(r.path)
 		add(roots, dir, name)
 		if t := v.tops[dir]; t.branch == nil || t.branch.tokens < b.tokens { // "" < optional < required
 			v.tops[dir] = top{branch: b}
@@ -151,15 +199,15 @@ func parent(path string) (dir, name string) {
 	return "", path
 }
 
-// sealed is the view without what the guest needs for its first boot alone.
+// sealed is the view without what the guest needs for its first boot alone. Nothing in it keeps the memory of what is gone.
 func (v *view) sealed() *view {
-	out := &view{roots: make(map[string]*branch, len(v.roots)), depth: v.depth}
+	out := &view{}
 	made := map[*branch]*branch{}
-	for root, b := range v.roots {
-		if made[b] == nil {
-			made[b] = b.sealed()
+	for _, r := range v.roots {
+		if made[r.branch] == nil {
+			made[r.branch] = r.branch.sealed()
 		}
-		out.roots[root] = made[b]
+		out.roots = append(out.roots, root{r.path, made[r.branch]})
 	}
 	out.list()
 	return out
@@ -171,25 +219,39 @@ func (b *branch) sealed() *branch {
 		switch {
 		case e.derived:
 		case !e.sealable:
-			out.entries[path] = e
+			kept := *e
+			kept.content = bytes.Clone(e.content)
+			out.entries[path] = &kept
 		case b.name == noCloud:
-			out.entries[path] = newEntry(nil, e.contentType[0])
+			out.entries[path] = newEntry(nil, e.head.contentType[0])
 		}
 	}
 	out.list()
 	return out
 }
 
+// at returns the tree that stands in a directory, or nil.
+func (v *view) at(path string) *branch {
+	i, ok := slices.BinarySearchFunc(v.roots, path, func(r root, path string) int { return strings.Compare(r.path, path) })
+	if !ok {
+		return nil
+	}
+	return v.roots[i].branch
+}
+
 // find finds the tree that a path without its leading slash is in, and the rest of the path. The longest root counts.
 func (v *view) find(path string) (b *branch, rest string) {
-	b, rest = v.roots[""], path
+	rest = path
+	if len(v.roots) > 0 && v.roots[0].path == "" {
+		b = v.roots[0].branch
+	}
 	for end, n := 0, 0; n < v.depth && end < len(path); n++ {
 		if i := strings.IndexByte(path[end:], '/'); i >= 0 {
 			end += i
 		} else {
 			end = len(path)
 		}
-		if found := v.roots[path[:end]]; found != nil {
+		if found := v.at(path[:end]); found != nil {
 			b, rest = found, path[min(end+1, len(path)):]
 		}
 		end++
