@@ -8,6 +8,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -172,7 +173,8 @@ func serve(l net.Listener) {
 	}
 }
 
-// try brings the NIC up with an address and reports which of the targets answer, each as network!address!port.
+// try brings the NIC up with an address and reports which of the targets answer, each as network!address!port. The network
+// http is TCP, with a request for NoCloud's meta-data.
 func try(targets, address, gateway string) []string {
 	out := []string{}
 	if address != "" {
@@ -183,14 +185,20 @@ func try(targets, address, gateway string) []string {
 	for _, target := range strings.Split(targets, ",") {
 		network, to, _ := strings.Cut(target, "!")
 		to = strings.ReplaceAll(to, "!", ":")
+		request := ""
+		if network == "http" {
+			network, request = "tcp", "GET /nocloud/meta-data HTTP/1.0\r\nHost: host\r\n\r\n"
+		}
 		conn, err := net.DialTimeout(network, to, 5*time.Second)
 		if err != nil {
 			out = append(out, target+" closed")
 			continue
 		}
 		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
-		word, _ := bufio.NewReader(conn).ReadString('\n')
-		out = append(out, target+" "+strings.TrimSpace(word))
+		_, _ = io.WriteString(conn, request)
+		words, _ := io.ReadAll(io.LimitReader(conn, 4096))
+		lines := strings.Split(strings.TrimSpace(string(words)), "\n")
+		out = append(out, target+" "+lines[len(lines)-1])
 		conn.Close()
 	}
 	return out
