@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vmseed/vmseed/datasource/credentials"
 	"github.com/vmseed/vmseed/datasource/ignition"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/cloudconfig/lint"
@@ -20,9 +21,9 @@ import (
 func accels() []string   { return []string{"auto", "kvm", "hvf", "tcg"} }
 func networks() []string { return []string{"stack", "user", "none"} }
 
-// guests are the names of guests whose cloud-init or Ignition is known.
+// guests are the names of guests whose cloud-init, Ignition or systemd is known.
 func guests() []string {
-	known := slices.Concat(lint.Guests(), ignconfig.Guests())
+	known := slices.Concat(lint.Guests(), ignconfig.Guests(), credentials.Guests())
 	slices.Sort(known)
 	return slices.Compact(known)
 }

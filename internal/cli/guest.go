@@ -3,18 +3,21 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
+	"github.com/vmseed/vmseed/datasource/credentials"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/cloudconfig/lint"
 	"github.com/vmseed/vmseed/format/ignconfig"
 	"github.com/vmseed/vmseed/machine"
 )
 
-// checkGuest refuses a name that is neither a guest with cloud-init nor one with Ignition.
+// checkGuest refuses a name that is no guest with cloud-init, with Ignition or with a systemd that is known.
 func checkGuest(name string) error {
 	_, cloudInit := lint.ParseGuest(name)
 	_, ignition := ignconfig.ParseGuest(name)
-	if name == "" || cloudInit == nil || ignition == nil {
+	_, systemd := credentials.ParseGuest(name)
+	if name == "" || cloudInit == nil || ignition == nil || systemd == nil {
 		return nil
 	}
 	return unknownGuest(name)
@@ -29,7 +32,7 @@ func unchecked(m machine.Machine, dataSource, guest string) diag.List {
 	case guest == "":
 	case ignition != nil && len(m.Ignition) > 0:
 		l.Add(unread(m, "ignition[0]", guest, "Ignition configs", "name one with Ignition, such as fcos or ignition=3.3"))
-	case cloudInit != nil && cmp.Or(dataSource, m.DataSource) != "ignition" && len(m.UserData.Layers) > 0:
+	case cloudInit != nil && !slices.Contains([]string{"ignition", "credentials"}, cmp.Or(dataSource, m.DataSource)) && len(m.UserData.Layers) > 0:
 		l.Add(unread(m, "userData.layers[0]", guest, "cloud-init's user-data", "name one with cloud-init, such as debian-12"))
 	}
 	return l
