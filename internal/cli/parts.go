@@ -100,6 +100,11 @@ func treeSteps(s seed.Seed, format string, t delivery.Target) []step {
 	return out
 }
 
+// anywhere reports whether the guest of a seed is told where its server is, and does not look at a fixed address.
+func anywhere(s seed.Seed) bool {
+	return len(s.Trees) > 0 && (s.Trees[0].Name == "nocloud" || s.Trees[0].Name == "ignition")
+}
+
 // finds says what the guest of a seed that is fetched needs besides.
 func finds(s seed.Seed, format, base string) string {
 	var needs []string
@@ -111,7 +116,7 @@ func finds(s seed.Seed, format, base string) string {
 	}
 	text := s.Machine.String() + ": "
 	if format == "dir" {
-		text += "the directory is the root of a web server at " + base + "; "
+		text += "the directory is what a web server has at " + base + "; "
 	} else {
 		text += "the guest looks for a server at " + base + "; "
 	}

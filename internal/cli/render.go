@@ -166,7 +166,11 @@ func (a *app) write(ctx context.Context, seeds []seed.Seed, w written) (err erro
 		if stream != nil && len(s.Volumes) > 0 && len(s.Firmware.FwCfg) > 0 {
 			return usagef("%s takes one file, and the seed is a volume and an Ignition config; name a file, and the other is written beside it", output)
 		}
-		steps = append(steps, a.steps(s, format, delivery.Target{Path: output, Dir: len(seeds) > 1 || format != "dir" && (isDir || slash), Writer: stream, Base: w.base})...)
+		target := delivery.Target{Path: output, Dir: len(seeds) > 1 || format != "dir" && (isDir || slash), Writer: stream, Base: w.base}
+		if target.Dir && format == "dir" && anywhere(s) {
+			target.Base += s.Machine.String() + "/" // so that one web server has them all
+		}
+		steps = append(steps, a.steps(s, format, target)...)
 	}
 	if err := checkPaths(steps); err != nil {
 		return err

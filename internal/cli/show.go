@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vmseed/vmseed/delivery"
+	"github.com/vmseed/vmseed/delivery/metadata"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/internal/boot"
 	"github.com/vmseed/vmseed/secret"
@@ -110,6 +111,9 @@ func showText(w io.Writer, s seed.Seed) {
 	}
 	if len(s.KernelArgs) > 0 {
 		fmt.Fprintf(w, "# kernel arguments, where the image's boot loader does not give them: %s\n", strings.Join(s.KernelArgs, " "))
+	}
+	if way := fmt.Sprint(s.Firmware.SMBIOS, s.KernelArgs); len(s.Trees) > 0 && strings.Contains(way, seed.Base) {
+		fmt.Fprintf(w, "# %s is the URL of the server: %s unless --base says otherwise\n", seed.Base, metadata.DefaultBase)
 	}
 	for i, t := range s.Trees {
 		if i > 0 {

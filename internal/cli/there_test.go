@@ -135,8 +135,8 @@ func TestUnreachableDaemons(t *testing.T) {
 func TestReceived(t *testing.T) {
 	file := client.File{Path: "user-data", Mode: "0600", Content: secret.New("x")}
 	in := client.Seed{Namespace: "default", Name: "web", DataSource: "nocloud", InstanceID: "i", Hostname: "h", UUID: "u", KernelArgs: []string{"a"},
-		Volumes:  []client.Volume{{Label: "cidata", Files: []client.File{file}}, {Name: "cd", Image: "/cd.iso"}},
-		Trees:    []client.Tree{{Name: "ec2", Roots: []string{"latest", "1.0"}, Tokens: "required", HopLimit: 2, Files: []client.File{
+		Volumes: []client.Volume{{Label: "cidata", Files: []client.File{file}}, {Name: "cd", Image: "/cd.iso"}},
+		Trees: []client.Tree{{Name: "ec2", Roots: []string{"latest", "1.0"}, Tokens: "required", HopLimit: 2, Files: []client.File{
 			{Path: "user-data", Content: secret.New("y"), ContentType: "text/plain", Sealable: true}}}},
 		Seal: true, Credentials: []client.File{{Path: "c", Content: secret.New("w")}},
 		Firmware: []client.File{{Path: "opt/org", Content: secret.New("z")}}, SMBIOS: []string{"type 1 serial=ds=nocloud;s=x"}}
