@@ -99,6 +99,8 @@ func TestGuests(t *testing.T) {
 	optional.MetadataOptions.HTTPTokens = "optional"
 	down, no := full(), false
 	down.Network.NICs[1].OnBoot = &no
+	two := full()
+	two.Network.NICs[1] = machine.NIC{Name: "back", MAC: "52:54:00:00:00:01", Addrs: prefixes("198.51.100.5/24", "198.51.100.6/24")}
 	allDown := bare
 	allDown.Network.NICs = []machine.NIC{{OnBoot: &no}}
 	bare.Network.NICs[0].OnBoot = &yes
@@ -113,6 +115,7 @@ func TestGuests(t *testing.T) {
 		{"full", full(), []string{front, `"dhcp4-overrides":{"route-metric":100}`, `"eth1":{"dhcp4":true,"dhcp4-overrides":{"route-metric":200`}, `"dhcp6":true`},
 		{"optional", optional, []string{front}, ""},
 		{"down", down, []string{front}, "eth1"},
+		{"two with addresses", two, []string{front, `"eth1":{"addresses":["198.51.100.6/24"],"dhcp4":true`}, ""},
 		{"all down", allDown, []string{`{"ethernets":{},"version":2}`}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -127,7 +130,11 @@ func TestGuests(t *testing.T) {
 				if got.DataSource != "DataSourceEc2Local" || got.InstanceID != s.Identity.InstanceID || got.NetworkSource != "ds" {
 					t.Errorf("%s: %s, instance %s, network of %s: %s", r.Name, got.DataSource, got.InstanceID, got.NetworkSource, got.Err)
 				}
-				if problems := judge.Problems(got.Log); len(problems) > 0 {
+				// From 24.1 on a guest with netplan asks for a lease on each further interface to find its gateway, which this one cannot.
+				lease := func(e judge.LogEntry) bool {
+					return strings.HasPrefix(e.Message, "Could not perform dhcp discovery on eth1")
+				}
+				if problems := slices.DeleteFunc(judge.Problems(got.Log), lease); len(problems) > 0 {
 					t.Errorf("%s warns: %v", r.Name, problems)
 				}
 				network := got.NetworkConfig.JSON()

@@ -124,7 +124,8 @@ func firmware(m machine.Machine, l *diag.List) string {
 				Summary: "the firmware shows the UUID " + uuid + ", because guests know EC2 by its beginning", Remedy: "choose a UUID that begins with ec2"})
 		}
 	}
-	if serial := m.Identity.Serial; serial != "" && !strings.EqualFold(serial, uuid) {
+	// Some front ends give a machine its UUID as serial number too, which nobody asked for.
+	if serial := m.Identity.Serial; serial != "" && !strings.EqualFold(serial, uuid) && !strings.EqualFold(serial, m.Identity.UUID) {
 		l.Add(diag.Diagnostic{Code: CodeFirmware, Severity: diag.Warning, Range: m.Places.Find("identity.serial"), Field: "identity.serial",
 			Summary: "the firmware shows the UUID in the place of this serial number, because cloud-init before 24.2 wants them to be the same", Remedy: "leave the serial number out"})
 	}

@@ -61,6 +61,7 @@ func TestFirmware(t *testing.T) {
 		{"stated", machine.Identity{UUID: own}, ec2, diag.Note},
 		{"fitting", machine.Identity{UUID: strings.ToUpper(ec2)}, ec2, 0},
 		{"a serial number", machine.Identity{UUID: ec2, Serial: "mine"}, ec2, diag.Warning},
+		{"a copy of the UUID", machine.Identity{UUID: own, Serial: own}, ec2, diag.Note},
 		{"the same serial number", machine.Identity{UUID: ec2, Serial: strings.ToUpper(ec2)}, ec2, 0},
 	} {
 		m := machine.Machine{Identity: tt.id}
