@@ -49,8 +49,9 @@ func TestBoots(t *testing.T) {
 	f := makeFixtures(t)
 	slots := make(chan struct{}, 2)
 	for _, s := range []scenario{seedPod(t, f), extendedConfigDrive(t, f), extendedNoCloud(t, f), localds(t, f, program),
-		kubevirtSeed(t, f), kubevirtExtended(t, f), ovirtSeed(t, f),
-		ignitionSeed(t, f), ignitionMachine(t, f), ignitionRefused(t, f), ignitionDies(t, f), ignitionEnds(t, f)} {
+		kubevirtSeed(t, f), kubevirtExtended(t, f), ovirtSeed(t, f), ec2Served(t, f), openstackServed(t, f), nocloudServed(t, f, program),
+		ignitionSeed(t, f), ignitionMachine(t, f), ignitionRefused(t, f), ignitionDies(t, f), ignitionEnds(t, f),
+		ignitionServed(t, f), ignitionFetches(t, f)} {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			slots <- struct{}{}

@@ -5,6 +5,9 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/vmseed/vmseed/datasource"
+	"github.com/vmseed/vmseed/datasource/ec2"
+	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
 	"github.com/vmseed/vmseed/seed"
 )
@@ -28,28 +31,18 @@ func userData(i int) string {
 	return ("#!/bin/sh\n" + strings.Repeat(line, userDataSize/len(line)+1))[:userDataSize]
 }
 
-// treeOf is what a machine of the fleet reads: a tree of EC2 with tokens required, as large as the one that vmseed renders.
-func treeOf(i int) seed.Seed {
-	tree := seed.Tree{Name: "ec2", Roots: versionList(), Tokens: seed.TokensRequired}
-	put := func(path, content string) {
-		tree.Blobs = append(tree.Blobs, seed.Blob{Path: path, ContentType: "text/plain", Content: secret.New(content)})
+// seedOf is what a machine of the fleet reads: the tree that vmseed renders for EC2, with tokens required.
+func seedOf(i int) (seed.Seed, error) {
+	m, l := machine.Place(machine.Machine{
+		Namespace: "fleet", Name: fmt.Sprintf("machine-%06d", i),
+		Identity: machine.Identity{InstanceID: instanceID(i), Hostname: fmt.Sprintf("machine-%06d", i), Tags: map[string]string{"fleet": "bench"}},
+		SSH:      machine.SSH{AuthorizedKeys: []string{"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKqrq6urq6urq6urq6urq6urq6urq6urq6urq6urq6ur operator@bench"}},
+		Network:  machine.Network{NICs: []machine.NIC{{Name: "lan", DHCP4: true}}},
+		UserData: machine.UserData{Raw: true, Layers: []machine.Layer{{Data: secret.New(userData(i))}}},
+	}, machine.Facts{})
+	if l.HasErrors() {
+		return seed.Seed{}, l.Err()
 	}
-	id, mac := instanceID(i), fmt.Sprintf("02:00:00:%02x:%02x:%02x", byte(i>>16), byte(i>>8), byte(i))
-	put("user-data", userData(i))
-	for _, path := range []string{"ami-id", "ami-launch-index", "ami-manifest-path", "hostname", "instance-action", "instance-life-cycle",
-		"instance-type", "local-hostname", "local-ipv4", "mac", "placement/availability-zone", "placement/region", "profile",
-		"public-keys/0/openssh-key", "reservation-id", "security-groups", "services/domain", "services/partition",
-		"block-device-mapping/ami", "block-device-mapping/root", "tags/instance/Name"} {
-		put("meta-data/"+path, path+" of "+id)
-	}
-	for _, path := range []string{"device-number", "interface-id", "local-hostname", "local-ipv4s", "mac", "owner-id", "security-groups",
-		"security-group-ids", "subnet-id", "subnet-ipv4-cidr-block", "vpc-id", "vpc-ipv4-cidr-block", "vpc-ipv4-cidr-blocks"} {
-		put("meta-data/network/interfaces/macs/"+mac+"/"+path, path+" of "+id)
-	}
-	put("meta-data/instance-id", id)
-	put("dynamic/instance-identity/document", `{"instanceId": "`+id+`", "region": "local"}`)
-	return seed.Seed{Machine: seed.Name{Namespace: "fleet", Name: fmt.Sprintf("machine-%06d", i)}, DataSource: "ec2",
-		Identity: seed.Identity{InstanceID: id}, Trees: []seed.Tree{tree}}
+	s, l := ec2.New().Render(m, datasource.Options{})
+	return s, l.Err()
 }
-
-func versionList() []string { v := versions(); return v[:] }

@@ -75,7 +75,11 @@ func ourHandler(machines int, mode string) (*metadata.Handler, error) {
 		if mode == modeCrossed {
 			whose = (i + 1) % machines
 		}
-		site, err := metadata.NewSite(treeOf(whose))
+		s, err := seedOf(whose)
+		if err != nil {
+			return nil, err
+		}
+		site, err := metadata.NewSite(s)
 		if err != nil {
 			return nil, err
 		}
