@@ -3,7 +3,7 @@
 // NetworkManager, systemd-networkd, Ignition, PyYAML and util-linux. Nothing of
 // them is installed or changed; each question runs their own code in a process
 // that writes to a temporary directory only and reaches no network but the
-// loopback interface.
+// loopback interface, of this machine or of a network that the test made.
 //
 // Only tests import this package. A judge that cannot be had on a machine skips
 // the test with a reason that begins with "SKIP-MISSING:". packages.txt lists
