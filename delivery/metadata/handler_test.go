@@ -76,7 +76,7 @@ func TestAnswers(t *testing.T) {
 // user-data is found at one of its own paths or not at all, and nobody is sent on to another place.
 func TestHostilePaths(t *testing.T) {
 	addr := serve(t, NewHandler(Config{Identify: Only(mustSite(t, allSeed("vm", seed.TokensRequired))), Limits: Limits{Rate: -1}}))
-	for _, path := range []string{
+	paths := []string{
 		"/latest/../latest/user-data", "/nocloud/../latest/user-data", "/nocloud/../nocloud/user-data", "/nocloud/./user-data", "/nocloud//user-data", "//nocloud/user-data",
 		"/nocloud/user-data//", "/./nocloud/user-data", "/../nocloud/user-data", "/nocloud/x/../user-data", "/nocloud/%2e%2e/nocloud/user-data", "/nocloud/%2E/user-data",
 		"/nocloud%2fuser-data", "/nocloud%2Fuser-data", "/nocloud/user%2ddata%2f", "/%2e%2e/nocloud/user-data", "/nocloud/user-data%00", "/nocloud/user-data%00.txt",
@@ -85,7 +85,9 @@ func TestHostilePaths(t *testing.T) {
 		"/nocloud/%252e%252e/user-data", "/" + strings.Repeat("nocloud/../", 300) + "nocloud/user-data", "/" + strings.Repeat("/", 3000) + "nocloud/user-data", "/nocloud/" + strings.Repeat("a", 3000),
 		"http://x/../nocloud/user-data", "http://nocloud/user-data", "http:nocloud/user-data", "*", "/nocloud/user-data/.", "/nocloud/user-data/..", "nocloud/user-data", "///",
 		"/vmseed", "/vmseed/../nocloud/user-data", "/vmseed//nocloud/user-data", "/openstack/latest/../latest/password", "/openstack/latest/password/../user_data",
-	} {
+	}
+	t.Logf("%d paths", len(paths))
+	for _, path := range paths {
 		for _, method := range []string{"GET", "OPTIONS"} {
 			resp, body := raw(t, addr, request(method, strings.ReplaceAll(path, " ", "")))
 			if resp.StatusCode < 400 || resp.StatusCode == 401 && !strings.HasPrefix(path, "/latest/") || resp.StatusCode == 405 || strings.Contains(body, "of vm") || resp.Header.Get("Location") != "" {

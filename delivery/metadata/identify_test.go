@@ -143,8 +143,8 @@ func TestProxy(t *testing.T) {
 	resp, body := raw(t, addr, request("GET", "/nothing", "X-Instance-ID: i-vm", "X-Tenant-ID: ns", "X-Instance-ID-Signature: "+signature("proxy-key", "i-vm")))
 	nothing := whole(t, resp, body)
 	cases := proxyCases()
-	if len(cases) < 40 {
-		t.Errorf("only %d cases", len(cases))
+	if t.Logf("%d cases", len(cases)); len(cases) < 40 {
+		t.Error("too few")
 	}
 	for _, c := range cases {
 		for _, path := range []string{"/latest/user-data", "/openstack/latest/user_data"} {

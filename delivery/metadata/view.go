@@ -97,7 +97,7 @@ func newView(trees []seed.Tree) *view {
 const smallBlob = 1 << 10
 
 func newBranch(t seed.Tree) *branch {
-	b := &branch{name: t.Name, tokens: t.Tokens, hopLimit: max(1, t.HopLimit), entries: make(map[string]*entry, len(t.Blobs)*2)}
+	b := &branch{name: t.Name, tokens: t.Tokens, hopLimit: max(1, t.HopLimit), entries: make(map[string]*entry, len(t.Blobs)*3/2)}
 	size := 0
 	for _, blob := range t.Blobs {
 		if n := blob.Content.Len(); n < smallBlob {
