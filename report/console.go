@@ -18,8 +18,11 @@ var (
 	consoleUnit  = regexp.MustCompile(`Failed to start .*(cloud-init|cloud-config|cloud-final)`)
 	consoleKey   = regexp.MustCompile(`(?:^|: )((?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\S+) [A-Za-z0-9+/=]{40,}(?: \S+)?)\s*$`)
 	consolePlace = regexp.MustCompile(`^(?:Failed loading yaml blob\. .*?line \d+ column \d+|Failed loading yaml blob|Unhandled non-multipart \(.*?\) userdata)`)
-	escapeCodes  = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
-	consoleStage = map[string]Stage{"init-local": Local, "init": Init, "modules:config": Config, "modules:final": Final}
+	// consoleChatter is of a command that did its work and said something meanwhile, as netplan does of the configuration that
+	// cloud-init wrote for it.
+	consoleChatter = regexp.MustCompile(`^Running \[.*?\] resulted in stderr output:`)
+	escapeCodes    = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
+	consoleStage   = map[string]Stage{"init-local": Local, "init": Init, "modules:config": Config, "modules:final": Final}
 )
 
 // Console reads a guest's serial console for what it shows of the first boot. It is the word of last resort: where the
@@ -146,7 +149,7 @@ func (c *Console) warn(text string) {
 			text = at // what follows quotes the document
 		}
 		note(&c.result.Errors, text)
-	case strings.Contains(text, "Deprecated cloud-config provided"):
+	case strings.Contains(text, "Deprecated cloud-config provided"), consoleChatter.MatchString(text):
 		note(&c.result.Deprecations, text)
 	default:
 		note(&c.result.Warnings, text)

@@ -28,6 +28,9 @@ MODULE = re.compile(r"start: (init-network|modules-config|modules-final)/(?:conf
 # What follows in these messages quotes the user's document.
 QUOTES = re.compile(r"^(Failed loading yaml blob\. .*?line \d+ column \d+|Failed loading yaml blob|"
                     r"Unhandled non-multipart \(.*?\) userdata)", re.S)
+# A command that did its work and said something meanwhile, as netplan does of the
+# configuration that cloud-init wrote for it.
+CHATTER = re.compile(r"^Running \[.*?\] resulted in stderr output: ", re.S)
 DROPPED = ("Failed loading yaml blob", "Unhandled non-multipart",
            "Failed to merge", "Failed at merging")
 
@@ -206,7 +209,7 @@ def judge(level, message, out):
     if place:
         message = place.group(1)
     message = message.strip()
-    if level == "DEPRECATED" or "Deprecated cloud-config provided" in message:
+    if level == "DEPRECATED" or "Deprecated cloud-config provided" in message or CHATTER.match(message):
         kind = "deprecations"
     elif level == "WARNING" and not message.startswith(DROPPED):
         kind = "warnings"

@@ -51,12 +51,16 @@ expected <block end>"
 2020-01-01 00:01:02,000 - handlers.py[DEBUG]: start: modules-config/config-ssh: running config-ssh with frequency once-per-instance
 2020-01-01 00:01:03,000 - schema.py[WARNING]: Deprecated cloud-config provided:
 apt_update: x
+2020-01-01 00:01:04,000 - activators.py[WARNING]: Running ['netplan', 'apply'] resulted in stderr output: 
+** (process:359): WARNING **: a file is too open
+2020-01-01 00:01:05,000 - activators.py[WARNING]: Running ['netplan', 'apply'] failed
 `,
 			status: `{"v1": {"datasource": "DataSourceNoCloud", "init-local": {"start": 10.0, "finished": 11.5, "errors": []}, "init": {"start": 12, "finished": null}, "stage": null}}`,
 			result: `{"v1": {"datasource": "DataSourceNoCloud [seed=/dev/vdb]", "errors": ["('scripts-user', RuntimeError('Runparts: 1 failures'))"]}}`,
 			want: report.Result{FirstBoot: true, Agent: "cloud-init 22.4.2", DataSource: "DataSourceNoCloud [seed=/dev/vdb]",
 				Errors:       []string{"Failed loading yaml blob. Invalid format at line 4 column 6", "('scripts-user', RuntimeError('Runparts: 1 failures'))"},
-				Deprecations: []string{"Deprecated cloud-config provided:\napt_update: x"},
+				Warnings:     []string{"Running ['netplan', 'apply'] failed"},
+				Deprecations: []string{"Deprecated cloud-config provided:\napt_update: x", "Running ['netplan', 'apply'] resulted in stderr output: \n** (process:359): WARNING **: a file is too open"},
 				Seconds:      map[report.Stage]float64{report.Local: 1.5}},
 		},
 		{
