@@ -40,7 +40,7 @@ func (Credentials) Name() string { return "credentials" }
 func since(v int) machine.FieldSet {
 	switch v {
 	case Oldest:
-		return machine.NewFieldSet("identity.hostname", "identity.domain", "guest.timezone", "guest.locale", "keyboard",
+		return machine.NewFieldSet("identity.instanceID", "identity.hostname", "identity.domain", "guest.timezone", "guest.locale", "keyboard",
 			"ntp.servers", "ntp.pools",
 			"users.name", "users.default", "users.gecos", "users.uid", "users.primaryGroup", "users.groups", "users.home",
 			"users.noCreateHome", "users.shell", "users.system", "users.sshAuthorizedKeys", "users.sudo", "groups",
@@ -49,7 +49,7 @@ func since(v int) machine.FieldSet {
 	case withMounts:
 		return machine.NewFieldSet("mounts")
 	case withUnits:
-		return network.Expresses().Union(machine.NewFieldSet("identity.instanceID", "ntp.enabled", "caCerts", "environment",
+		return network.Expresses().Union(machine.NewFieldSet("ntp.enabled", "caCerts", "environment",
 			"users.password", "users.passwordHash", "users.lockPassword", "users.expirePassword", "users.inactive",
 			"users.expires", "userData.mountScriptMark", "units", "bootcmd", "runcmd", "scripts", "phoneHome",
 			"powerState.mode", "powerState.delay", "powerState.message", "powerState.condition"))
@@ -73,8 +73,16 @@ func (Credentials) Expresses() machine.FieldSet { return expresses(withUnits) }
 
 // ExpressesFor lists what reaches the guest of a machine, as far as the systemd in it is known.
 func (Credentials) ExpressesFor(m machine.Machine, o datasource.Options) machine.FieldSet {
-	return expresses(systemdOf(m, o).reads())
+	out := expresses(systemdOf(m, o).reads())
+	if !networked(m) {
+		// Names that every placed machine has are none that anybody is to be told.
+		out = out.Union(machine.NewFieldSet("network.nics.name", "network.nics.mac"))
+	}
+	return out
 }
+
+// instanceFile is where the guest finds its instance id.
+const instanceFile = "/run/vmseed/instance-id"
 
 // generator collects the credentials of a machine.
 type generator struct {
@@ -111,6 +119,7 @@ func (c Credentials) Render(m machine.Machine, o datasource.Options) (seed.Seed,
 	}
 	g := &generator{m: only(translated, reads), commands: reads.Has("runcmd"), list: said, lines: map[string]string{}, out: map[string]string{},
 		dropIns: map[string][]string{}, pulled: map[string]map[string][]string{}, homes: map[string]string{}}
+	g.write("identity.instanceID", instanceFile, "0644", "root", "root", []byte(m.Identity.Instance()+"\n"))
 	g.hostname()
 	g.accounts()
 	g.files()

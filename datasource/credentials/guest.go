@@ -111,8 +111,5 @@ func (g Guest) unknown(m, translated machine.Machine) (l diag.List) {
 
 // told leaves out what every placed machine has.
 func told(m machine.Machine, f machine.Field) bool {
-	if f == "identity.instanceID" {
-		return false
-	}
 	return !machine.NewFieldSet("network").Has(f) || networked(m)
 }
