@@ -52,6 +52,10 @@ func (b *builder) identity() {
 		}
 		values[key] = value
 	}
+	if b.arch == "arm64" && !uefi(b.vm.Machine) && slices.ContainsFunc(b.vm.Attachments, func(a seed.Attachment) bool { return a.Kind == seed.SMBIOSRow }) {
+		b.unsupported("hardware.firmware", "use uefi (--firmware uefi), or choose another data source or delivery",
+			"the seed needs SMBIOS strings, which an ARM machine has from UEFI alone")
+	}
 	paths := map[smbiosKey]string{}
 	for _, r := range rows {
 		paths[r.smbiosKey] = r.path

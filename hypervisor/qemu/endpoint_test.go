@@ -99,3 +99,29 @@ func TestStatedIdentity(t *testing.T) {
 		}
 	}
 }
+
+// TestNoSMBIOS: an ARM guest whose kernel is started directly sees no string of the firmware, so it would find no seed.
+func TestNoSMBIOS(t *testing.T) {
+	row := []seed.Attachment{{Kind: seed.SMBIOSRow, Type: 1, Field: "product", Value: "OpenStack Nova"}}
+	for name, c := range map[string]struct {
+		arch, firmware string
+		attached       []seed.Attachment
+		want           bool
+	}{
+		"amd64":     {"amd64", "", row, false},
+		"arm64":     {"arm64", "", row, true},
+		"with UEFI": {"arm64", "uefi", row, false},
+		"no string": {"arm64", "", nil, false},
+	} {
+		vm := hypervisor.VM{Machine: machine.Machine{Name: "vm", Hardware: machine.Hardware{Arch: c.arch, Firmware: c.firmware},
+			Boot: machine.Boot{Kernel: "/srv/Image"}}, Attachments: c.attached}
+		vm.Machine, _ = machine.Place(vm.Machine, machine.Facts{})
+		_, list := build(vm, someHost(vm), "tcg", 0)
+		got := slices.ContainsFunc(list, func(d diag.Diagnostic) bool {
+			return d.Code == CodeUnsupported && strings.Contains(d.Summary, "SMBIOS")
+		})
+		if got != c.want {
+			t.Errorf("%s: refused %t, want %t: %v", name, got, c.want, list)
+		}
+	}
+}
