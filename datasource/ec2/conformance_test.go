@@ -3,7 +3,10 @@
 package ec2
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"errors"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -73,6 +76,17 @@ func prefixes(texts ...string) []netip.Prefix {
 	return out
 }
 
+func compress(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write([]byte(text))
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
 // full says all that EC2 has words for.
 func full() machine.Machine {
 	index := 3
@@ -99,6 +113,10 @@ func TestGuests(t *testing.T) {
 	optional.MetadataOptions.HTTPTokens = "optional"
 	down, no := full(), false
 	down.Network.NICs[1].OnBoot = &no
+	packed := full()
+	packed.UserData.Layers[0] = layer(compress(t, packed.UserData.Layers[0].Data.Reveal()))
+	vendor := full()
+	vendor.VendorData = []machine.Layer{layer("#cloud-config\nfinal_message: vendor\nlocale: de_CH.UTF-8\n")}
 	two := full()
 	two.Network.NICs[1] = machine.NIC{Name: "back", MAC: "52:54:00:00:00:01", Addrs: prefixes("198.51.100.5/24", "198.51.100.6/24")}
 	allDown := bare
@@ -113,6 +131,8 @@ func TestGuests(t *testing.T) {
 	}{
 		{"bare", bare, []string{`"eth0":{"dhcp4":true`}, "eth1"},
 		{"full", full(), []string{front, `"dhcp4-overrides":{"route-metric":100}`, `"eth1":{"dhcp4":true,"dhcp4-overrides":{"route-metric":200`}, `"dhcp6":true`},
+		{"compressed user-data", packed, []string{front}, ""},
+		{"vendor-data behind it", vendor, []string{front}, ""},
 		{"optional", optional, []string{front}, ""},
 		{"down", down, []string{front}, "eth1"},
 		{"two with addresses", two, []string{front, `"eth1":{"addresses":["198.51.100.6/24"],"dhcp4":true`}, ""},
@@ -151,6 +171,9 @@ func TestGuests(t *testing.T) {
 				}
 				if len(m.MetaData) > 0 {
 					known(t, r, got)
+					if got.Consumed != nil && len(m.VendorData) > 0 && got.Consumed.Config.Get("locale").Text != "de_CH.UTF-8" {
+						t.Errorf("%s: vendor-data behind the user-data: %s", r.Name, got.Consumed.Config.JSON())
+					}
 				}
 			}
 			for _, refused := range service.refused {
