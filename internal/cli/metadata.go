@@ -416,7 +416,13 @@ func (t *teller) serving(s *metadataservice.Service, servers servers) error {
 	defer t.mutex.Unlock()
 	machines := s.Machines()
 	if t.json {
-		return t.line(map[string]any{"serving": machines, "listening": servers.urls()})
+		line := map[string]any{"serving": machines, "listening": servers.urls()}
+		for _, x := range servers {
+			if x.metrics {
+				line["metrics"] = x.metricsURL()
+			}
+		}
+		return t.line(line)
 	}
 	err := table(t.app.Out, machines)
 	fmt.Fprintf(t.app.Out, "vmseed serves %s at %s\n", count(len(machines), "machine"), strings.Join(servers.urls(), " "))

@@ -20,6 +20,8 @@ type listening struct {
 	serve    func(context.Context, net.Listener) error
 	// guests means that guests connect to it.
 	guests bool
+	// metrics means that Prometheus does.
+	metrics bool
 }
 
 // servers are what a command listens on.
@@ -37,14 +39,14 @@ func listenMetadata(f *metadataFlags, s *metadataservice.Service, m *metadataser
 		if err != nil {
 			return out, err
 		}
-		out = append(out, listening{l, s.Serve, true})
+		out = append(out, listening{listener: l, serve: s.Serve, guests: true})
 	}
 	if f.proxyListen != "" {
 		l, err := listenFor(f.proxyListen, "--proxy-listen")
 		if err != nil {
 			return out, err
 		}
-		out = append(out, listening{l, s.ServeProxies, false})
+		out = append(out, listening{listener: l, serve: s.ServeProxies})
 	}
 	if f.metrics != "" {
 		one, err := listenMetrics(f.metrics, m)
@@ -70,8 +72,8 @@ func listenMetrics(address string, m *metadataservice.Metrics) (listening, error
 		return listening{}, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", m.Handler())
-	return listening{listener: l, serve: func(ctx context.Context, l net.Listener) error {
+	mux.Handle("GET "+metricsPath, m.Handler())
+	return listening{listener: l, metrics: true, serve: func(ctx context.Context, l net.Listener) error {
 		s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 8 << 10}
 		defer context.AfterFunc(ctx, func() { _ = s.Close() })()
 		if err := s.Serve(l); ctx.Err() == nil {
@@ -116,6 +118,12 @@ func (s servers) urls() []string {
 	}
 	return out
 }
+
+// metricsURL is where Prometheus reads.
+func (x listening) metricsURL() string { return "http://" + x.listener.Addr().String() + metricsPath }
+
+// metricsPath is where Prometheus looks.
+const metricsPath = "/metrics"
 
 func (s servers) close() error {
 	var errs []error

@@ -35,6 +35,7 @@ type serveFlags struct {
 	host                                               daemon.Host
 	options                                            hypervisor.Options
 	bootTimeout                                        time.Duration
+	beside                                             besideFlags
 }
 
 func (a *app) serve() *cobra.Command {
@@ -68,6 +69,9 @@ the daemon stops serving and leaves its VMs running: the next one finds them aga
 	fl.StringVar(&f.options.Net, "net", "stack", "network of the VMs: stack (in vmseed, IPv4), user (QEMU's, with IPv6) or none")
 	fl.DurationVar(&f.bootTimeout, "boot-timeout", daemon.DefaultBootTimeout, "how long a guest may boot in silence before it is taken to be up")
 	fl.StringVar(&f.logFormat, "log-format", "text", "how the log on standard error is written: text or json")
+	fl.StringArrayVar(&f.beside.listen, "metadata-listen", nil, "serve the machines that do not run here their metadata, at this address and port (repeatable)")
+	f.beside.guests.register(cmd, "metadata-")
+	fl.StringVar(&f.beside.metrics, "metrics", "", "address and port for Prometheus, on which /metrics is served; without a host, on this host alone")
 	serveDirFlag(cmd, &f.stateDir)
 	for _, name := range []string{"tls-cert", "tls-key", "tls-ca"} {
 		_ = cmd.MarkFlagFilename(name)
@@ -107,6 +111,9 @@ func (f *serveFlags) check() (map[string]string, error) {
 	}
 	if f.plain && !loopbackListen(f.listen) {
 		return nil, usagef("--http would send passwords in clear over the network; listen on 127.0.0.1 with it")
+	}
+	if err := f.beside.check(); err != nil {
+		return nil, err
 	}
 	domains := map[string]string{}
 	for _, d := range f.domains {
@@ -161,6 +168,11 @@ func (a *app) runDaemon(ctx context.Context, f *serveFlags) (err error) {
 		return hostTrouble(err)
 	}
 	defer func() { err = errors.Join(err, hostTrouble(d.Close())) }()
+	stop, err := a.serveBeside(ctx, d, &f.beside, dir, log)
+	if err != nil {
+		return hostTroubleUnlessUsage(err)
+	}
+	defer func() { err = errors.Join(err, hostTrouble(stop())) }()
 	users, err := auth.OpenUsers(filepath.Join(dir, usersFile))
 	if err != nil {
 		return hostTrouble(err)

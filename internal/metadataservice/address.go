@@ -95,8 +95,8 @@ func own(machines []machine.Machine, given []Assignment, strict bool) (owners, d
 	for _, g := range given {
 		names := named(machines, g.Machine)
 		if len(names) != 1 {
-			l.Errorf(CodeNoMachine, diag.Range{}, "name a machine of the files, as NAMESPACE/NAME where that is not clear",
-				"%s: %d machines are called so", g.Origin, len(names))
+			l.Add(diag.Diagnostic{Code: CodeNoMachine, Severity: severity, Summary: fmt.Sprintf("%s: %d machines are called so", g.Origin, len(names)),
+				Remedy: "name a machine that there is, as NAMESPACE/NAME where that is not clear"})
 			continue
 		}
 		add(g.Address, owner{machine: names[0], origin: g.Origin})

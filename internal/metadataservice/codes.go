@@ -20,6 +20,9 @@ const (
 	CodeNoAddress
 )
 
+// Own reports whether a diagnostic of a code is this package's, rather than one about a definition.
+func Own(c diag.Code) bool { return c >= CodeSameAddress && c <= CodeNoAddress }
+
 // Codes explains the diagnostics of this package.
 func Codes() []diag.Explanation {
 	return []diag.Explanation{

@@ -1,6 +1,7 @@
 package metadataservice
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -30,7 +31,7 @@ type Metrics struct {
 	boots     *prometheus.CounterVec
 }
 
-// NewMetrics makes metrics of their own, and those of the process.
+// NewMetrics makes metrics of the process. Those of a service are among them as soon as it has them.
 func NewMetrics() *Metrics {
 	name := func(name, help string) prometheus.Opts {
 		return prometheus.Opts{Namespace: "vmseed", Subsystem: "metadata", Name: name, Help: help}
@@ -58,8 +59,7 @@ func NewMetrics() *Metrics {
 		addresses: gauge("addresses", "Addresses that lead to a machine."),
 		boots:     counter("first_boots_total", "First boots that ended, by their results.", "result"),
 	}
-	m.registry.MustRegister(m.requests, m.bytes, m.duration, m.tokens, m.throttled, m.denied, m.reloads, m.fresh, m.good, m.machines, m.addresses,
-		m.boots, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	// What has not happened yet is 0 rather than absent, or the first time would be no increase.
 	for _, r := range []string{"success", "failure"} {
 		m.reloads.WithLabelValues(r)
@@ -73,8 +73,35 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// Register adds a collector of the caller's.
-func (m *Metrics) Register(c prometheus.Collector) error { return m.registry.Register(c) }
+// use makes the metrics of a service some that are shown.
+func (m *Metrics) use() error {
+	var errs []error
+	for _, c := range []prometheus.Collector{m.requests, m.bytes, m.duration, m.tokens, m.throttled, m.denied, m.reloads, m.fresh, m.good, m.machines, m.addresses, m.boots} {
+		errs = append(errs, m.registry.Register(c))
+	}
+	return errors.Join(errs...)
+}
+
+// Count adds a gauge whose values, by those of a label, are counted whenever somebody reads it.
+func (m *Metrics) Count(name, help, label string, values func() map[string]int) error {
+	return m.registry.Register(&counted{prometheus.NewDesc(name, help, []string{label}, nil), values})
+}
+
+// counted is a gauge that is counted when it is read.
+type counted struct {
+	desc   *prometheus.Desc
+	values func() map[string]int
+}
+
+// Describe is for Prometheus' library.
+func (c *counted) Describe(to chan<- *prometheus.Desc) { to <- c.desc }
+
+// Collect is for Prometheus' library.
+func (c *counted) Collect(to chan<- prometheus.Metric) {
+	for value, n := range c.values() {
+		to <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(n), value)
+	}
+}
 
 // Handler shows the metrics to Prometheus.
 func (m *Metrics) Handler() http.Handler {

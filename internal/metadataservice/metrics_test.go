@@ -1,6 +1,7 @@
 package metadataservice
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -16,6 +17,12 @@ import (
 func TestMetrics(t *testing.T) {
 	s := &site{t: t, Service: &Service{o: Options{Metrics: NewMetrics()}}}
 	m := s.o.Metrics
+	if text := s.metrics(); strings.Contains(text, "vmseed") || !strings.Contains(text, "go_goroutines") {
+		t.Errorf("without a service there is %s", text)
+	}
+	if err := errors.Join(m.use(), m.Count("vmseed_things", "Things.", "kind", func() map[string]int { return map[string]int{"a": 2} })); err != nil {
+		t.Fatal(err)
+	}
 	site := new(metadata.Site)
 	for _, r := range []metadata.Request{
 		{Site: site, Route: "ec2", Status: 200, Bytes: 1000, Duration: time.Millisecond},
@@ -40,7 +47,7 @@ func TestMetrics(t *testing.T) {
 		`last_reload_successful 0`, `machines 3`, `addresses 5`, `first_boots_total{result="success"} 1`,
 		`first_boots_total{result="warnings"} 1`, `first_boots_total{result="failure"} 1`,
 	} {
-		if !strings.Contains(text, "vmseed_metadata_"+want+"\n") {
+		if !strings.Contains(text, `vmseed_things{kind="a"} 2`) || !strings.Contains(text, "vmseed_metadata_"+want+"\n") {
 			t.Errorf("the metrics lack %s:\n%s", want, text)
 		}
 	}

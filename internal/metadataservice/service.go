@@ -46,8 +46,8 @@ type Options struct {
 	Addresses []Assignment
 	// Leases are files of DHCP servers, which give addresses to the machines' MACs.
 	Leases []string
-	// Shared means that the addresses of the definitions may be those of networks that do not know each other: one that two
-	// machines have is nobody's, with a warning. Otherwise it is an error.
+	// Shared means that the machines are those of several owners, who do not know of each other: an address that two have is
+	// nobody's, and one that is given to a machine which is not there waits for it, with a warning. Otherwise both are errors.
 	Shared bool
 	// Silent leaves out what makes guests report their first boot.
 	Silent bool
@@ -59,7 +59,7 @@ type Options struct {
 	Files []string
 	// Hear is called with each event of a guest, in the order in which the machine said them. It must not block.
 	Hear func(report.Event)
-	// Metrics counts; nil means that nobody does.
+	// Metrics counts, for this service alone; nil means that nobody does.
 	Metrics *Metrics
 	// Log gets what an administrator wants to know, and Access a line for each request; nil means nowhere.
 	Log, Access *slog.Logger
@@ -130,6 +130,9 @@ func New(ctx context.Context, o Options) (*Service, diag.List, error) {
 		o.Metrics = NewMetrics()
 	}
 	state, key, err := openState(o.StateDir)
+	if err == nil {
+		err = o.Metrics.use()
+	}
 	if err != nil {
 		return nil, nil, err
 	}
