@@ -126,7 +126,8 @@ type state struct {
 
 // Open lets a machine (namespace/name) report of the first boot of an instance. The machine's URL of another instance is
 // void from then on. kept is what Options.Keep got last for the machine, nil for nothing; what it says of another
-// instance does not count. A state that cannot be read is an error, and the machine is not opened.
+// instance does not count, nor does it when the machine is open for the instance already: that stays as it is. A state that
+// cannot be read is an error, and changes nothing.
 func (i *Intake) Open(machine, instance string, kept []byte) error {
 	g := &guest{machine: machine, instance: instance, answered: map[string]int{}, tokens: burst, filled: i.o.Now()}
 	if len(kept) > 0 {
@@ -141,7 +142,7 @@ func (i *Intake) Open(machine, instance string, kept []byte) error {
 	}
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
-	if old := i.guests[machine]; old == nil || old.instance != instance || len(kept) > 0 {
+	if old := i.guests[machine]; old == nil || old.instance != instance {
 		i.guests[machine] = g
 	}
 	return nil

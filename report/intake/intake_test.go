@@ -218,6 +218,7 @@ func TestReporterAndWebhook(t *testing.T) {
 		d.post(url+"/check-in", hello)
 		d.post(url+"/webhook", broken)
 		d.post(url+"/webhook", done)
+		_ = d.Open("ns/vm", "i-1", nil) // as a caller does who reads its definitions again
 		for e := range d.told {
 			if e.Stage.Ended() {
 				if e.Stage != report.Failed || !e.Result.FirstBoot {
