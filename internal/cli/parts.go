@@ -27,6 +27,8 @@ func formatOf(s seed.Seed, asked string, dir bool) string {
 	switch {
 	case asked != "":
 		return asked
+	case !hasVolume(s) && len(s.Firmware.Credentials) > 0:
+		return "smbios"
 	case dir:
 		return "dir"
 	case len(s.Trees) > 0:
@@ -42,7 +44,7 @@ func hasVolume(s seed.Seed) bool { return len(s.Volumes) > 0 && s.Volumes[0].Nam
 
 // ofFirmware reports whether a format is one of what is in the firmware.
 func ofFirmware(format string) bool {
-	return format == "ign" || format == "fw_cfg" || format == "virtio-blk"
+	return format == "ign" || format == "fw_cfg" || format == "virtio-blk" || format == "smbios"
 }
 
 // steps gives every part of a seed a format. The part that the format is of gets the target; the other one is written
