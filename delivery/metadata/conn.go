@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,6 +19,8 @@ type conn struct {
 	leave  func()
 	// spoken is set when the guest has said something.
 	spoken bool
+	// aborted is set while a read is to end at once, which net/http asks for after each answer.
+	aborted atomic.Bool
 
 	// What follows belongs to the one request that a connection answers at a time.
 	hops hopLimiter
@@ -37,7 +40,7 @@ func newConn(raw net.Conn) *conn {
 // to do would otherwise turn away those whom it has kept waiting.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
+	if n == 0 && !c.aborted.Load() && errors.Is(err, os.ErrDeadlineExceeded) {
 		if n = arrived(c.Conn, p); n > 0 {
 			err = nil
 		}
@@ -49,9 +52,13 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// longAgo is in 1970, before any deadline that is meant as one.
+const longAgo = 3600
+
 // SetReadDeadline gives the guest more time for its first byte than for the rest.
 func (c *conn) SetReadDeadline(t time.Time) error {
-	if !c.spoken && !t.IsZero() {
+	aborted := !t.IsZero() && t.Unix() < longAgo
+	if c.aborted.Store(aborted); !c.spoken && !aborted && !t.IsZero() {
 		t = t.Add(silentTime - headTime)
 	}
 	return c.Conn.SetReadDeadline(t)

@@ -30,7 +30,7 @@ func TestLateServer(t *testing.T) {
 	defer raw.Close()
 	c := newConn(raw)
 	read := func() (string, error) {
-		if err := c.Conn.SetReadDeadline(time.Unix(1, 0)); err != nil {
+		if err := c.Conn.SetReadDeadline(time.Now().Add(-time.Second)); err != nil {
 			t.Fatal(err)
 		}
 		buf := make([]byte, 100)

@@ -113,6 +113,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) Request {
 	c := connOf(r)
 	if c != nil {
 		c.restoreHops()
+		if r.ContentLength != 0 && c.leave != nil { // of our own listener, whose deadlines are ours
+			_ = c.SetReadDeadline(time.Now().Add(bodyTime))
+		}
 	}
 	path, ok := requestPath(r)
 	site := h.config.Identify(r)
@@ -298,12 +301,14 @@ func (a *answer) write(e *entry) {
 	header := a.w.Header()
 	header["Content-Type"] = e.head.contentType
 	header["Content-Length"] = e.head.length
-	header["Cache-Control"] = noStore
 	a.end(header, http.StatusOK, e.content)
 }
 
 // end sends an answer. A body that nobody has read ends the connection, so that what is in it is not waited for.
 func (a *answer) end(header http.Header, status int, content []byte) {
+	if a.handler.config.Proxied { // nobody else is between us and the guest
+		header["Cache-Control"] = noStore
+	}
 	if a.r.ContentLength != 0 && a.done.Route != routePassword {
 		header["Connection"] = closeValue
 	}
@@ -330,7 +335,6 @@ func (a *answer) fail(status int) {
 	header := a.w.Header()
 	header["Content-Type"] = textType
 	header["Content-Length"] = []string{strconv.Itoa(len(text))}
-	header["Cache-Control"] = noStore
 	a.end(header, status, []byte(text))
 }
 

@@ -184,8 +184,9 @@ func TestSlowClients(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := pipes{make(chan net.Conn, 1)}
-				s := server(NewHandler(Config{Identify: Only(mustSite(t, allSeed("vm", "")))}))
-				go func() { _ = s.Serve(l) }()
+				h := NewHandler(Config{Identify: Only(mustSite(t, allSeed("vm", "")))})
+				s := server(h)
+				go func() { _ = s.Serve(bind(l, h)) }()
 				guest, host := net.Pipe()
 				l.conns <- host
 				begin := time.Now()

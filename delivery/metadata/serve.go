@@ -30,10 +30,6 @@ const (
 // behind a token; else they are closed, because a repeated segment would leave with the limit of that moment.
 func Serve(ctx context.Context, l net.Listener, h *Handler) error {
 	s := server(h)
-	bounded := &listener{Listener: l, max: h.config.Limits.Connections, open: map[netip.Addr]int{}}
-	if h.config.Proxied {
-		bounded.max = -1
-	}
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(ended)
@@ -43,7 +39,7 @@ func Serve(ctx context.Context, l net.Listener, h *Handler) error {
 			_ = s.Close()
 		}
 	})
-	err := s.Serve(bounded)
+	err := s.Serve(bind(l, h))
 	if stop() {
 		_ = s.Close()
 		return err
@@ -62,7 +58,7 @@ func server(h *Handler) *http.Server {
 	}
 	return &http.Server{
 		Handler: h, Protocols: protocols, ConnContext: ConnContext, DisableGeneralOptionsHandler: true, MaxHeaderBytes: maxHead,
-		ReadHeaderTimeout: headTime, ReadTimeout: bodyTime, WriteTimeout: writeTime, IdleTimeout: idleTime,
+		ReadHeaderTimeout: headTime, ReadTimeout: headTime, WriteTimeout: writeTime, IdleTimeout: idleTime,
 		ErrorLog: slog.NewLogLogger(log, slog.LevelDebug),
 	}
 }
@@ -74,6 +70,14 @@ type listener struct {
 
 	mu   sync.Mutex
 	open map[netip.Addr]int
+}
+
+func bind(l net.Listener, h *Handler) *listener {
+	most := h.config.Limits.Connections
+	if h.config.Proxied {
+		most = -1
+	}
+	return &listener{Listener: l, max: most, open: map[netip.Addr]int{}}
 }
 
 // Accept waits for a connection of an address that may have one more.
