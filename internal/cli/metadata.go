@@ -349,6 +349,8 @@ func (a *app) listServed(s *metadataservice.Service, format string) error {
 type servedLine struct {
 	metadataservice.Served
 	Guest map[string]toldLine `json:"guest"`
+	// Password is what the guest has posted, encrypted.
+	Password string `json:"password,omitempty"`
 }
 
 // toldLine is what a guest has to be told for a protocol.
@@ -360,7 +362,7 @@ type toldLine struct {
 func servedLines(machines []metadataservice.Served) []servedLine {
 	out := []servedLine{}
 	for _, m := range machines {
-		line := servedLine{m, map[string]toldLine{}}
+		line := servedLine{m, map[string]toldLine{}, m.Posted.Reveal()}
 		for _, told := range m.Told {
 			x := toldLine{SMBIOS: map[string]string{}}
 			for _, row := range told.SMBIOS {

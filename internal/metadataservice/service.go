@@ -139,7 +139,7 @@ func New(ctx context.Context, o Options) (*Service, diag.List, error) {
 	s := &Service{o: o, key: key, state: state, directories: metadata.NewDirectories(key), proxy: metadata.NewProxy(o.ProxySecret),
 		strangers: strangers{log: o.Log}, leases: newLeaseFiles(o.Leases, o.Log)}
 	s.intake = intake.New(key, s.hear, intake.Options{Sender: sender, Keep: s.keep, Log: o.Log})
-	config := metadata.Config{Identify: s.identify, Directories: s.directories, Reports: s.intake, Limits: o.Limits, Log: o.Access, Observe: o.Metrics.observe}
+	config := metadata.Config{Identify: s.identify, Directories: s.directories, Reports: s.intake, Password: s.posted, Limits: o.Limits, Log: o.Access, Observe: o.Metrics.observe}
 	s.direct = metadata.NewHandler(config)
 	config.Identify, config.Proxied = s.proxy.Identify, true
 	s.proxied = metadata.NewHandler(config)
@@ -245,6 +245,7 @@ func (s *Service) publish(next *generation) {
 		if r.Sealed {
 			made.site.Seal()
 		}
+		made.site.RestorePassword(secret.FromBytes(r.Posted))
 		// A first boot that is under way goes on where it is.
 		if old == nil || old.served[name] == nil || old.served[name].instance != made.instance {
 			if err := s.intake.Open(name, made.instance, r.Report); err != nil {
@@ -348,6 +349,17 @@ func (s *Service) keep(name string, report []byte) error {
 		return errors.New("the machine is not served any more")
 	}
 	return s.state.change(name, made.instance, func(r *record) { r.Report = report })
+}
+
+// posted keeps the password that a guest has posted.
+func (s *Service) posted(site *metadata.Site, password []byte) error {
+	name := site.Machine().Namespace + "/" + site.Machine().Name
+	made := s.current.Load().served[name]
+	if made == nil {
+		return errors.New("the machine is not served any more")
+	}
+	s.o.Log.Info("the guest has posted its administrator's password", "machine", name)
+	return s.state.change(name, made.instance, func(r *record) { r.Posted = password })
 }
 
 // hear takes in what a guest says.

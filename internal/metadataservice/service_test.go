@@ -471,6 +471,40 @@ func (s *site) next() report.Event {
 	return report.Event{}
 }
 
+// TestPassword takes the password of a guest once for each instance, and shows it to its owner also after a restart.
+func TestPassword(t *testing.T) {
+	state := t.TempDir()
+	change := func(o *Options) {
+		at(t, "win=127.0.0.1", "other=127.0.0.2")(o)
+		o.StateDir = state
+	}
+	s := open(t, define("win", "dataSource: openstack")+define("other", "dataSource: openstack"), change)
+	post := func(want int, password string) {
+		t.Helper()
+		if status, _ := s.ask("127.0.0.1", http.MethodPost, s.url+"openstack/latest/password", password); status != want {
+			t.Errorf("%s is answered %d", password, status)
+		}
+	}
+	post(200, "ZW5jcnlwdGVk")
+	for range 2 {
+		post(409, "YW5vdGhlcg==")
+		if m := s.Machines(); m[0].Posted.Reveal() != "ZW5jcnlwdGVk" || !m[1].Posted.IsZero() {
+			t.Errorf("%q, %q", m[0].Posted.Reveal(), m[1].Posted.Reveal())
+		}
+		s.wants("127.0.0.1", "openstack/latest/password", 200, "ZW5jcnlwdGVk")
+		s.wants("127.0.0.2", "openstack/latest/password", 200, "")
+		s.start(change)
+	}
+	if strings.Contains(s.log.String(), "ZW5jcnlwdGVk") {
+		t.Errorf("the log has %s", s.log.String())
+	}
+	write(t, s.file, strings.Replace(define("win", "dataSource: openstack"), "org}", "org, revision: 1}", 1)+define("other"))
+	if r := s.Reload(t.Context()); r.Failed() {
+		t.Error(r)
+	}
+	post(200, "YW5vdGhlcg==")
+}
+
 // TestReports hears a first boot, seals the machine that wants it, and remembers both.
 func TestReports(t *testing.T) {
 	state := t.TempDir()

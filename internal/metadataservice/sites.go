@@ -126,6 +126,9 @@ type Served struct {
 	Protocols []string `json:"protocols"`
 	// Sealed means that its first boot is over, and what only that needed withdrawn.
 	Sealed bool `json:"sealed"`
+	// Posted is the password of its administrator that the guest has posted by OpenStack's protocol, in base64 and encrypted for
+	// the first public key of the machine; empty when it has not.
+	Posted secret.Text `json:"-"`
 	// Told is what a guest has to be told so that it looks here, for each protocol that it may speak.
 	Told []Told `json:"-"`
 }
@@ -162,7 +165,7 @@ func (s *Service) Machines() []Served {
 		for _, t := range x.seed.Trees {
 			made.Protocols = append(made.Protocols, t.Name)
 		}
-		made.Told = x.told
+		made.Told, made.Posted = x.told, x.site.Password()
 		out = append(out, made)
 	}
 	return out

@@ -46,6 +46,8 @@ type record struct {
 	Sealed bool `json:"sealed,omitempty"`
 	// Report is what the intake of reports wants to be given.
 	Report []byte `json:"report,omitempty"`
+	// Posted is the administrator's password that the guest posted, encrypted for its first public key.
+	Posted []byte `json:"posted,omitempty"`
 }
 
 // openState opens a state directory, which is made with mode 0700 when it is not there, and reads or makes its key.
