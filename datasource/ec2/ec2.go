@@ -92,9 +92,9 @@ func (e EC2) Render(m machine.Machine, o datasource.Options) (seed.Seed, diag.Li
 }
 
 // instance returns the instance id: what the author states in the meta-data or else as identity, else one in EC2's form. A
-// machine whose instance id is its UUID has none of its own.
+// machine whose instance id is its UUID has none of its own, nor has one of the daemon, which ends the first with -r0.
 func instance(m machine.Machine, stated string) string {
-	if stated == "" && strings.EqualFold(m.Identity.InstanceID, m.Identity.UUID) {
+	if stated == "" && strings.EqualFold(strings.TrimSuffix(m.Identity.InstanceID, "-r0"), m.Identity.UUID) {
 		return imds.InstanceID(m.Identity)
 	}
 	return metadata.Instance(m, stated)

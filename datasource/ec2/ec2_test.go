@@ -127,6 +127,14 @@ func TestRevision(t *testing.T) {
 	if first.Identity.InstanceID == again.Identity.InstanceID || first.Identity.UUID != again.Identity.UUID {
 		t.Errorf("%+v and %+v", first.Identity, again.Identity)
 	}
+	const uuid = "11111111-2222-3333-4444-555555555555"
+	id := machine.Identity{UUID: uuid}
+	own, _ := render(t, machine.Machine{Identity: id}, datasource.Options{})
+	id.InstanceID = uuid + "-r0"
+	daemons, _ := render(t, machine.Machine{Identity: id}, datasource.Options{})
+	if own.Identity.InstanceID != daemons.Identity.InstanceID {
+		t.Errorf("the daemon's machine is the instance %s, the same machine elsewhere %s", daemons.Identity.InstanceID, own.Identity.InstanceID)
+	}
 }
 
 // TestOptions hands the reader's conditions to the server.
