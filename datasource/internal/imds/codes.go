@@ -19,10 +19,11 @@ func Codes() []diag.Explanation {
 	return []diag.Explanation{
 		{Code: CodeKey, Title: "name that has no path",
 			Text: "EC2's metadata service has a path for each key of meta-data and each instance tag. Names of tags consist of letters, digits and + - = . , _ : @, " +
-				"as EC2 wants them, names of meta-data have no slash, control character or blank at an end. Digits with an equals sign behind them are read as the " +
+				"as EC2 wants them, names of meta-data have no slash, control character or blank at an end. An integer with an equals sign behind it is read as the " +
 				"number of a public key. Another name is left out."},
 		{Code: CodeValue, Title: "value arrives as something else",
-			Text: "EC2's metadata service knows texts and directories. cloud-init takes a text with a line break for a list of lines, and one in braces for JSON. " +
+			Text: "EC2's metadata service knows texts and directories. cloud-init takes a text with a line break for a list of lines, and one in braces for JSON; " +
+				"where that is none, it warns, which counts against the first boot. " +
 				"A list whose items are no plain values is sent as JSON, which the guest takes for a text, and an empty one is left out."},
 		{Code: CodeLease, Title: "guest takes this from its DHCP lease",
 			Text: "A guest of EC2 asks for a lease on every interface. The network of `vmseed run` gives the first static address of the NIC, its gateway, MTU and search " +

@@ -19,8 +19,9 @@ import (
 var (
 	// tagName is what EC2 allows the names of tags that a guest can read.
 	tagName = regexp.MustCompile(`^[A-Za-z0-9+\-=.,_:@]+$`)
-	// keyNumber begins the line of a listing that cloud-init reads as one of public keys.
-	keyNumber = regexp.MustCompile(`^[0-9]+=`)
+	// keyNumber begins the line of a listing that cloud-init reads as one of public keys: whatever Python's int takes stands
+	// before the first equals sign.
+	keyNumber = regexp.MustCompile(`^[+-]?\p{Nd}+(_\p{Nd}+)*\s*=`)
 )
 
 // tags puts the instance tags into the tree.
@@ -41,9 +42,12 @@ func (g Guest) tags(t leaves) (l diag.List) {
 // heard says when a reader takes a text for something else.
 func heard(l *diag.List, at diag.Range, what, text string) {
 	trimmed := strings.TrimSpace(text)
+	braces := strings.HasPrefix(trimmed, "{") && strings.HasSuffix(trimmed, "}")
 	switch {
-	case strings.HasPrefix(trimmed, "{") && strings.HasSuffix(trimmed, "}") && json.Valid([]byte(trimmed)):
+	case braces && json.Valid([]byte(trimmed)):
 		l.Notef(CodeValue, at, "", "cloud-init reads %s as a mapping, because it is JSON in braces", what)
+	case braces:
+		l.Warnf(CodeValue, at, "leave the braces out", "cloud-init takes %s for JSON because of its braces, and warns that it is none", what)
 	case strings.Contains(text, "\n"):
 		l.Warnf(CodeValue, at, "leave the line break out", "cloud-init reads %s as a list, because it has a line break", what)
 	}
@@ -61,7 +65,7 @@ func (t leaves) overlay(m machine.Machine, l *diag.List) (stated map[string][]st
 		case "instance-id", "local-hostname", "hostname":
 			// The data source has them already.
 		case "public-keys":
-			stated[key] = keys(over[key])
+			stated[key] = metadata.KeyList(over[key])
 		default:
 			o.lay(key, key, over[key])
 		}
@@ -79,27 +83,6 @@ func place(layers []machine.Layer, key string) (at diag.Range) {
 		}
 	}
 	return at
-}
-
-// keys lists public keys in whatever form they are stated: one text, a list, or a mapping of names.
-func keys(v any) []string {
-	switch v := v.(type) {
-	case string:
-		return slices.DeleteFunc(strings.Split(v, "\n"), func(s string) bool { return strings.TrimSpace(s) == "" })
-	case []any:
-		var out []string
-		for _, item := range v {
-			out = append(out, keys(item)...)
-		}
-		return out
-	case map[string]any:
-		var out []string
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			out = append(out, keys(v[name])...)
-		}
-		return out
-	}
-	return nil
 }
 
 // overlaying lays one key of meta-data.

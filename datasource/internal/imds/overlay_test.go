@@ -29,11 +29,14 @@ func TestOverlay(t *testing.T) {
 		{"null takes away", "services: null\nprofile: null\n", map[string]string{"services/domain": absent, "profile": absent, "ami-launch-index": "0"}, 0},
 		{"keys as a list", "public-keys: [k1, k2]\n", map[string]string{"public-keys/": "0=key-0\n1=key-1", "public-keys/1/openssh-key": "k2"}, 0},
 		{"keys by name", "public-keys: {b: [k2], a: k1}\n", map[string]string{"public-keys/": "0=key-0\n1=key-1", "public-keys/0/openssh-key": "k1"}, 0},
+		{"many keys", "public-keys: {key-10: k10, key-9: [k9]}\n", map[string]string{"public-keys/0/openssh-key": "k9", "public-keys/1/openssh-key": "k10"}, 0},
 		{"keys as a text", "public-keys: |\n  k1\n\n  k2\n", map[string]string{"public-keys/": "0=key-0\n1=key-1", "public-keys/1/openssh-key": "k2"}, 0},
 		{"no keys", "public-keys: null\n", map[string]string{"public-keys/": absent, "public-keys/0/openssh-key": absent}, 0},
 		{"what the data source decides", "instance-id: x\nlocal-hostname: y\n", map[string]string{"local-hostname": absent}, 0},
 		{"a slash", "a/b: c\n", map[string]string{"a/b": absent}, CodeKey},
 		{"a name like a key's", "x: {'1=a': b}\n", map[string]string{"x/1=a": absent}, CodeKey},
+		{"a name that Python reads as a number", "x: {'-1_0 =a': b}\n", map[string]string{"x/-1_0 =a": absent}, CodeKey},
+		{"a name with digits of another script", "'١=a': b\n", map[string]string{"١=a": absent}, CodeKey},
 		{"a line break in a name", "\"a\\nb\": c\n", nil, CodeKey},
 		{"dots", "x: {..: y}\n", map[string]string{"x/..": absent}, CodeKey},
 		{"a backslash", "'a\\b': c\n", map[string]string{`a\b`: absent}, CodeKey},
@@ -41,7 +44,8 @@ func TestOverlay(t *testing.T) {
 		{"characters of URLs", "'a?b#c%20': c\n", map[string]string{"a?b#c%20": "c"}, 0},
 		{"two lines", "a: \"b\\nc\"\n", map[string]string{"a": "b\nc"}, CodeValue},
 		{"JSON in a text", "a: '{\"b\": 1}'\n", map[string]string{"a": `{"b": 1}`}, CodeValue},
-		{"braces", "a: '{b}'\n", map[string]string{"a": "{b}"}, 0},
+		{"braces", "a: ' {b} '\n", map[string]string{"a": " {b} "}, CodeValue},
+		{"a brace", "a: '{b'\n", map[string]string{"a": "{b"}, 0},
 		{"a list of mappings", "a: [{b: c}]\n", map[string]string{"a": `[{"b":"c"}]`}, CodeValue},
 		{"an empty list", "a: []\n", map[string]string{"a": absent}, CodeValue},
 		{"an empty mapping", "a: {}\n", map[string]string{"a": absent}, CodeValue},
@@ -62,7 +66,7 @@ func TestOverlay(t *testing.T) {
 
 // TestTags leaves out the names that a reader would take for something else.
 func TestTags(t *testing.T) {
-	for name, ok := range map[string]bool{"Name": true, "a:b@c+d-e=f.g,h_i": true, "=": true, "x1=": true, "1=": false, "12=x": false,
+	for name, ok := range map[string]bool{"Name": true, "a:b@c+d-e=f.g,h_i": true, "=": true, "x1=": true, "-=": true, "1=": false, "12=x": false, "-1=": false, "+1_0=x": false,
 		"a b": false, "a/b": false, "": false, ".": false, "..": false, "_index": false, "ä": false} {
 		got, l := full(t, machine.Machine{Identity: machine.Identity{Tags: map[string]string{name: "v"}}})
 		if _, there := got["meta-data/tags/instance/"+name]; there != ok || ok != (len(l) == 0) {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/vmseed/vmseed/machine"
 )
@@ -121,25 +122,30 @@ func KeyMap(prefix string, keys any) any {
 	return out
 }
 
-// KeyList lists public keys that stand in a member as a mapping, a list or a text. The order of a mapping is that of its
-// names, a shorter name before a longer one.
+// KeyList lists public keys that stand in a member as a text with a key on each line, or as a list or a mapping of such.
+// The order of a mapping is that of its names, a shorter name before a longer one.
 func KeyList(keys any) (out []string) {
 	switch k := keys.(type) {
+	case nil:
 	case []string:
-		return slices.Clone(k)
+		out = slices.Clone(k)
 	case []any:
 		for _, v := range k {
-			out = append(out, fmt.Sprint(v))
+			out = append(out, KeyList(v)...)
 		}
-	case string:
-		out = append(out, k)
 	case map[string]string:
 		for _, name := range slices.SortedFunc(maps.Keys(k), byNumber) {
 			out = append(out, k[name])
 		}
 	case map[string]any:
 		for _, name := range slices.SortedFunc(maps.Keys(k), byNumber) {
-			out = append(out, fmt.Sprint(k[name]))
+			out = append(out, KeyList(k[name])...)
+		}
+	default:
+		for line := range strings.Lines(fmt.Sprint(k)) {
+			if line = strings.TrimSpace(line); line != "" {
+				out = append(out, line)
+			}
 		}
 	}
 	return out

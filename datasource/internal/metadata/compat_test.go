@@ -88,7 +88,8 @@ func TestKeyList(t *testing.T) {
 	}{
 		{many, many}, {numbered, many}, {KeyMap("key-", many), many},
 		{map[string]any{"b": "2", "a": "1"}, []string{"1", "2"}},
-		{[]any{"a", 1}, []string{"a", "1"}}, {"a", []string{"a"}}, {nil, named},
+		{[]any{"a", 1}, []string{"a", "1"}}, {"a", []string{"a"}}, {nil, named}, {"a\n\nb\n", []string{"a", "b"}},
+		{map[string]any{"2": []any{"b", "c"}, "1": "a\n"}, []string{"a", "b", "c"}},
 	} {
 		if got := KeyList(tt.keys); fmt.Sprint(got) != fmt.Sprint(tt.want) {
 			t.Errorf("%v: %v, want %v", tt.keys, got, tt.want)
