@@ -112,6 +112,12 @@ func checkParts(s seed.Seed) error {
 	return nil
 }
 
+// CheckBase returns an error that wraps ErrBase for a URL below which guests could not find their trees.
+func CheckBase(url string) error {
+	_, err := baseURL(url)
+	return err
+}
+
 // baseURL checks a URL. It ends up in kernel arguments and in NoCloud's line, where blanks and semicolons separate.
 func baseURL(text string) (string, error) {
 	if text == "" {
