@@ -128,7 +128,11 @@ func (s *supervisor) await(e *report.Event) {
 
 // firstBoot records a final word on the first boot. A later boot of the same instance has nothing to say on it.
 func (s *supervisor) firstBoot(e report.Event) {
-	if e.Source == report.SerialConsole {
+	switch {
+	case e.Source != report.SerialConsole:
+	case s.plan.Plain:
+		s.note("the guest's systemd runs no reporter: judged by its serial console, which shows less")
+	default:
 		s.note("the guest has no reporter, or its vendor-data is switched off: judged by its serial console, which shows less")
 	}
 	if e.Stage == report.Done && len(s.plan.Once) > 0 {
