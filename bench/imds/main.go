@@ -42,10 +42,8 @@ func exit(err error) {
 }
 
 func run(machines, rounds, connections int, duration time.Duration, peers bool) error {
-	for _, concurrency := range []int{1000, 10_000} {
-		if err := bootFleets(machines, concurrency); err != nil {
-			return err
-		}
+	if err := bootFleets(machines, min(1000, machines), machines); err != nil {
+		return err
 	}
 	dir, err := os.MkdirTemp("", "vmseed-imds-")
 	if err != nil {
@@ -75,20 +73,23 @@ func run(machines, rounds, connections int, duration time.Duration, peers bool) 
 	return nil
 }
 
-// bootFleets boots a fleet at vmseed's service and at the bare one, and prints what came of it.
-func bootFleets(machines, concurrency int) error {
-	fmt.Println()
+// bootFleets boots a fleet at vmseed's service and at the bare one, with a number of machines at one time, and prints what
+// came of it.
+func bootFleets(machines int, concurrencies ...int) error {
+	fmt.Println("a fleet that boots; servers with", memoryLimit)
 	for _, mode := range []string{modeOurs, modeBare} {
 		p, err := startOwn(mode, machines)
 		if err != nil {
 			return err
 		}
-		before := p.peak()
-		c := boot(p.address, machines, concurrency)
-		fmt.Printf("%s: %s; peak memory %d MiB, %d MiB before\n", mode, c, p.peak(), before)
-		p.stop()
-		if c.reason != nil && mode == modeOurs {
-			return c.reason
+		defer p.stop()
+		for _, concurrency := range concurrencies {
+			before := p.peak()
+			c := boot(p.address, machines, concurrency)
+			fmt.Printf("%s: %s; peak memory %d MiB, %d MiB before\n", mode, c, p.peak(), before)
+			if c.reason != nil && mode == modeOurs {
+				return c.reason
+			}
 		}
 	}
 	return nil

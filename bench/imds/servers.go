@@ -136,6 +136,10 @@ type process struct {
 	stop    func()
 }
 
+// memoryLimit is what an administrator with as many machines sets: without it Go lets garbage grow to the size of what is
+// in use. It is no hard limit.
+const memoryLimit = "GOMEMLIMIT=448MiB"
+
 // startOwn starts this program as one of its servers.
 func startOwn(mode string, machines int) (*process, error) {
 	self, err := os.Executable()
@@ -143,6 +147,7 @@ func startOwn(mode string, machines int) (*process, error) {
 		return nil, err
 	}
 	cmd := exec.Command(self, mode, strconv.Itoa(machines))
+	cmd.Env = append(os.Environ(), memoryLimit)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
