@@ -28,6 +28,9 @@ const (
 	// point, and the machine's own structures need some of it. QEMU refuses more there. At the 64-bit entry point it
 	// does not, and the guest finds a small part of the strings without a word on the rest.
 	maxTables = 60 << 10
+	// pageOfTables is how many bytes of strings every systemd reads: up to 252 at least it takes one page of the structure,
+	// header and last NUL included, and passes over what was cut off. 257 reads all.
+	pageOfTables = 4096 - 5 - 1
 )
 
 // The limits of the firmware configuration device.
@@ -46,8 +49,8 @@ var ErrTooLarge = errors.New("too large for the firmware")
 // configuration device go there.
 func SMBIOS() Firmware { return Firmware{"smbios"} }
 
-// FitsSMBIOS reports whether the OEM strings of a seed have room in the SMBIOS tables.
-func FitsSMBIOS(s seed.Seed) bool { return checkStrings(s, s.Firmware.Credentials) == nil }
+// FitsSMBIOS reports whether the OEM strings of a seed have room in the SMBIOS tables, and in what every systemd reads of those.
+func FitsSMBIOS(s seed.Seed) bool { return checkStrings(s, s.Firmware.Credentials, pageOfTables) == nil }
 
 // oemString is the string that holds a credential.
 func oemString(c seed.Credential) string {
@@ -96,7 +99,7 @@ func (f Firmware) credentials(s seed.Seed) ([]blob, error) {
 		strings = append(strings, c)
 		out = append(out, blob{content: []byte(oemString(c)), attach: seed.Attachment{Kind: seed.SMBIOSRow, Type: 11, Field: "path", Name: c.Name}})
 	}
-	if err := checkStrings(s, strings); err != nil {
+	if err := checkStrings(s, strings, maxTables); err != nil {
 		remedy := "deliver them by fw_cfg"
 		if f.form == "fw_cfg" {
 			remedy = fmt.Sprintf("let the guest fetch large files itself: an item has a name of at most %d characters, and these are strings because theirs are longer",
@@ -107,8 +110,8 @@ func (f Firmware) credentials(s seed.Seed) ([]blob, error) {
 	return out, nil
 }
 
-// checkStrings holds the strings of a seed to the limits of the tables.
-func checkStrings(s seed.Seed, credentials []seed.Credential) error {
+// checkStrings holds the strings of a seed to the limits of the tables, of which room bytes are for them.
+func checkStrings(s seed.Seed, credentials []seed.Credential, room int) error {
 	count, size := len(credentials), 0
 	for _, c := range credentials {
 		size += len(stringPrefix) + len(c.Name) + 1 + base64.StdEncoding.EncodedLen(c.Content.Len()) + 1
@@ -122,8 +125,8 @@ func checkStrings(s seed.Seed, credentials []seed.Credential) error {
 	switch {
 	case count > maxStrings:
 		return fmt.Errorf("%w: there are %d OEM strings, and the SMBIOS tables number them up to %d", ErrTooLarge, count, maxStrings)
-	case size > maxTables:
-		return fmt.Errorf("%w: the credentials come to %d bytes as OEM strings, and the SMBIOS tables take %d", ErrTooLarge, size, maxTables)
+	case size > room:
+		return fmt.Errorf("%w: the credentials come to %d bytes as OEM strings, and the SMBIOS tables take %d", ErrTooLarge, size, room)
 	}
 	return nil
 }

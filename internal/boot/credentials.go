@@ -9,7 +9,7 @@ import (
 )
 
 // credentialsWay is how the guest's systemd gets its credentials: as OEM strings, which are read in an instant, unless they are
-// too large for those, or the guest has no SMBIOS tables: an ARM machine has them from its UEFI firmware only.
+// larger than what every systemd reads of those, or the guest has no SMBIOS tables: an ARM machine has them from its UEFI firmware only.
 func credentialsWay(m machine.Machine, s seed.Seed) string {
 	arch := m.Hardware.Arch
 	if arch == "" {
