@@ -50,7 +50,9 @@ var ErrTooLarge = errors.New("too large for the firmware")
 func SMBIOS() Firmware { return Firmware{"smbios"} }
 
 // FitsSMBIOS reports whether the OEM strings of a seed have room in the SMBIOS tables, and in what every systemd reads of those.
-func FitsSMBIOS(s seed.Seed) bool { return checkStrings(s, s.Firmware.Credentials, pageOfTables) == nil }
+func FitsSMBIOS(s seed.Seed) bool {
+	return checkStrings(s, s.Firmware.Credentials, pageOfTables) == nil
+}
 
 // oemString is the string that holds a credential.
 func oemString(c seed.Credential) string {
