@@ -36,6 +36,8 @@ const (
 	CodeNameless
 	// CodeDataSources is for a machine that chooses the guest's data sources itself.
 	CodeDataSources
+	// CodeBehind is for vendor-data that is no longer behind the user-data in rank.
+	CodeBehind
 )
 
 // Codes explains the diagnostics of this package.
@@ -80,6 +82,10 @@ func Codes() []diag.Explanation {
 		{Code: CodeDataSources, Title: "guest's data sources are the author's",
 			Text: "A seed for oVirt writes /etc/cloud/cloud.cfg.d/99_vmseed_datasource.cfg, so that a guest without the drive does not search every data source " +
 				"there is when it boots again. The definition speaks of `datasource_list` itself, so the file is left out."},
+		{Code: CodeBehind, Title: "vendor-data may win over user-data",
+			Text: "EC2 has no vendor-data, so it is sent as further parts of the user-data. A cloud-config there fills in what the user-data leaves open, as vendor-data " +
+				"does. What an include fetches cannot be told to, and a JSON patch changes what it finds. Use a data source that has vendor-data, or write down " +
+				"what the include fetches."},
 		{Code: CodeIgnition, Title: "Ignition config in a seed of cloud-init",
 			Text: "cloud-init ignores Ignition configs. As user-data one makes the guest a guest of Ignition: images of the Ignition platforms `kubevirt` and " +
 				"`openstack` read it from a config drive, `kubevirt` (from 2.24) and `proxmoxve` from NoCloud's volume. Other images need the data source " +

@@ -488,6 +488,10 @@ func (c *composer) multipart(layers []machine.Layer, generated *cloudconfig.Docu
 // rewritten are the header fields of a part that the builder writes itself, with the same meaning.
 var rewritten = []string{"content-type", "content-transfer-encoding", "content-disposition", "mime-version", "merge-type"}
 
+func unwritten(header []mimepart.Field) []mimepart.Field {
+	return slices.DeleteFunc(slices.Clone(header), func(f mimepart.Field) bool { return slices.Contains(rewritten, strings.ToLower(f.Name)) })
+}
+
 // part turns a layer into parts: a MIME message into those that it has, anything else into one.
 func (c *composer) part(x machine.Layer) []mimepart.Part {
 	data := []byte(x.Data.Reveal())
@@ -499,7 +503,7 @@ func (c *composer) part(x machine.Layer) []mimepart.Part {
 		inner, l := mimepart.Parse(x.Origin, data)
 		c.list = append(c.list, l...)
 		for i := range inner {
-			inner[i].Header = slices.DeleteFunc(inner[i].Header, func(f mimepart.Field) bool { return slices.Contains(rewritten, strings.ToLower(f.Name)) })
+			inner[i].Header = unwritten(inner[i].Header)
 		}
 		return inner
 	case kind == cloudconfig.Gzip:

@@ -9,6 +9,7 @@ import (
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/cloudconfig"
 	"github.com/vmseed/vmseed/format/cloudconfig/lint"
+	"github.com/vmseed/vmseed/format/cloudconfig/parts"
 	"github.com/vmseed/vmseed/format/mimepart"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
@@ -91,8 +92,8 @@ func (c *composer) vendorOff() bool {
 
 // behind makes one message of the user-data and of the layers that fill it in.
 func (c *composer) behind(user secret.Text, layers []machine.Layer) secret.Text {
-	parts := c.part(machine.Layer{Data: user})
-	if len(parts) > 0 && cloudconfig.Recognise([]byte(user.Reveal())) != cloudconfig.MIME {
+	all := c.part(machine.Layer{Data: user})
+	if len(all) > 0 && cloudconfig.Recognise([]byte(user.Reveal())) != cloudconfig.MIME {
 		at := c.m.Places.Find("userData")
 		if len(c.m.UserData.Layers) > 0 {
 			at = c.m.UserData.Layers[0].Origin.Whole
@@ -100,21 +101,88 @@ func (c *composer) behind(user secret.Text, layers []machine.Layer) secret.Text 
 		c.list.Notef(CodeMultipart, at, "use a data source that has vendor-data for guests such as CirrOS that cannot read it",
 			"the user-data and what comes behind it are sent as a MIME multipart message")
 	}
-	for _, x := range layers {
-		more := c.part(x)
-		for i, p := range more {
-			if p.ContentType == cloudconfig.CloudConfig.ContentType() && p.MergeType == "" {
-				more[i].MergeType = fillHow().String()
-			}
-		}
-		parts = append(parts, more...)
-	}
-	if len(parts) == 0 {
+	all = append(all, c.filling(layers)...)
+	if len(all) == 0 {
 		return user
 	}
-	out, err := mimepart.Build(parts)
+	out, err := mimepart.Build(all)
 	if err != nil {
 		return c.broken(err)
 	}
 	return secret.FromBytes(out)
+}
+
+// filling makes parts of layers of vendor-data. cloud-init makes one cloud-config of all vendor-data, in which later ones
+// replace what earlier ones say, before it looks at what the user-data leaves open. So the cloud-configs are merged here,
+// by what they say of merging, which is meant for each other and not for the user-data. Where a template stands between them,
+// which only the guest can render, they are several parts, the last one first, because the first to fill in a key wins.
+func (c *composer) filling(layers []machine.Layer) []mimepart.Part {
+	var filling, others []mimepart.Part
+	var configs []cloudconfig.Part
+	merge := func() {
+		if text := c.folded(configs); len(text) > 0 {
+			filling = append(filling, mimepart.Part{ContentType: cloudconfig.CloudConfig.ContentType(), MergeType: fillHow().String(), Data: text})
+		}
+		configs = nil
+	}
+	for _, x := range layers {
+		found := pieces(x)
+		if isCloudConfig(x) {
+			found = []parts.Part{{Kind: cloudconfig.CloudConfig, Data: []byte(x.Data.Reveal()), Origin: x.Origin}}
+		}
+		for _, p := range found {
+			doc := settings(p)
+			switch {
+			case p.Kind == cloudconfig.CloudConfig:
+				if doc != nil {
+					configs = append(configs, cloudconfig.Part{Document: doc, MergeType: p.MergeType})
+				}
+				continue
+			case p.Kind == cloudconfig.Jinja && cloudconfig.JinjaKind(p.Data) == cloudconfig.CloudConfig:
+				merge()
+				filling = append(filling, mimepart.Part{ContentType: p.ContentType, Filename: p.Filename, MergeType: fillHow().String(), Data: p.Data})
+				continue
+			case p.Kind == cloudconfig.Include, p.Kind == cloudconfig.IncludeOnce, p.Kind == cloudconfig.JSONPatch:
+				c.list.Warnf(CodeBehind, p.Origin.Whole, "use a data source that has vendor-data",
+					"%s stands behind the user-data here, where a cloud-config of it may replace what the user-data says", p.Kind.Describe())
+			}
+			switch cloudconfig.Recognise([]byte(x.Data.Reveal())) {
+			case cloudconfig.MIME, cloudconfig.Gzip, cloudconfig.Archive:
+				if p.Archived && p.Kind.ContentType() != p.ContentType {
+					continue // what the guest ignores in an archive it may take outside
+				}
+				others = append(others, mimepart.Part{ContentType: p.ContentType, Filename: p.Filename, Header: unwritten(p.Header), Data: p.Data})
+			default:
+				others = append(others, c.part(x)...)
+			}
+		}
+	}
+	merge()
+	slices.Reverse(filling)
+	return append(filling, others...)
+}
+
+// folded merges cloud-configs as a guest does. One that stands alone and does not speak of merging stays as it is. What
+// the guest would drop was said where the documents were linted.
+func (c *composer) folded(configs []cloudconfig.Part) []byte {
+	if len(configs) == 0 {
+		return nil
+	}
+	doc := configs[0].Document
+	if len(configs) > 1 || configs[0].MergeType != "" || doc.Get("merge_how") != nil || doc.Get("merge_type") != nil {
+		merged, _ := cloudconfig.MergeParts(configs...)
+		var err error
+		if doc, err = merged.Without("merge_how", "merge_type"); err != nil {
+			c.broken(err)
+			return nil
+		}
+	}
+	if doc.IsEmpty() {
+		return nil
+	}
+	text, err := doc.Encode()
+	if err != nil {
+		c.broken(err)
+	}
+	return text
 }

@@ -3,6 +3,9 @@
 package userdata
 
 import (
+	"bytes"
+	"compress/gzip"
+	"errors"
 	"testing"
 
 	"github.com/vmseed/vmseed/datasource"
@@ -28,6 +31,29 @@ func TestWholeAsVendorData(t *testing.T) {
 			machines = append(machines, machine.Machine{UserData: plain(generic + user), VendorData: []machine.Layer{layer(generic+vendor, machine.MergeParts)}})
 		}
 	}
+	const templated = "## template: jinja\n" + generic
+	vendors := func(texts ...string) (out []machine.Layer) {
+		for _, text := range texts {
+			out = append(out, layer(text, machine.MergeParts))
+		}
+		return out
+	}
+	const user = generic + "ntp: {servers: [u]}\nruncmd: [[u]]\nwrite_files: [{path: /u}]\n"
+	for _, layers := range [][]machine.Layer{
+		vendors(generic+"locale: a\nntp: {a: 1}\n", generic+"locale: b\nntp: {b: 2}\nruncmd: [[v]]\n"),
+		vendors(generic + "merge_how: list(append)+dict(recurse_array)+str(append)\nruncmd: [[v]]\nlocale: a\n"),
+		vendors(generic+"runcmd: [[v]]\nmounts: [[v]]\n", generic+"merge_type: list(append)+dict(no_replace)+str()\nmounts: [[w]]\n"),
+		vendors(templated + "runcmd: [[v]]\nlocale: {{ 'a' }}\n"),
+		vendors(generic+"locale: a\nmounts: [[v]]\n", templated+"runcmd: [[v]]\nlocale: {{ 'b' }}\n", generic+"timezone: c\n"),
+		vendors(compressed(t, generic+"runcmd: [[v]]\nlocale: a\n")),
+		vendors("#cloud-config-archive\n- content: |\n    #cloud-config\n    runcmd: [[v]]\n- {type: text/cloud-config, content: 'locale: a'}\n"),
+		vendors("Content-Type: text/cloud-config\nMIME-Version: 1.0\nMerge-Type: list(append)\n\nruncmd: [[v]]\n"),
+		vendors("#!/bin/sh\n", generic+"ntp: {a: 1}\n"),
+	} {
+		machines = append(machines, machine.Machine{UserData: plain(user), VendorData: layers},
+			machine.Machine{UserData: plain(user, "#!/bin/sh\n"), VendorData: layers},
+			machine.Machine{NTP: machine.NTP{Servers: []string{"u"}}, VendorData: layers})
+	}
 	var apart, together []judge.UserDataInput
 	for _, m := range machines {
 		m = placed(t, m)
@@ -45,4 +71,15 @@ func TestWholeAsVendorData(t *testing.T) {
 			}
 		}
 	}
+}
+
+func compressed(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write([]byte(text))
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }

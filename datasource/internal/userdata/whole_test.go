@@ -32,6 +32,12 @@ func TestWhole(t *testing.T) {
 			[]string{"…multipart/mixed", "echo user", "Merge-Type: list(append)+dict(recurse_array)+str()", "echo report"}, []diag.Code{CodeMultipart}},
 		{"vendor-data switched off", machine.Machine{UserData: plain("#cloud-config\nvendor_data: {enabled: no}\n"), VendorData: []machine.Layer{layer(script, "")}},
 			datasource.Options{}, []string{"#cloud-config\nvendor_data: {enabled: no}\n"}, []diag.Code{lint.CodeVendor}},
+		{"vendor-data that merges its own way", machine.Machine{UserData: plain(config), VendorData: []machine.Layer{vendor,
+			layer("#cloud-config\nmerge_how: list(append)+dict()\nlocale: x\n", ""), layer("## template: jinja\n#cloud-config\na: {{ b }}\n", "")}}, datasource.Options{},
+			[]string{"…the author's comment", "text/jinja2", "Merge-Type: list()+dict(no_replace)+str()", "a: {{ b }}", "Merge-Type: list()+dict(no_replace)+str()", "ntp: {}\nlocale: x\n"},
+			[]diag.Code{CodeMultipart}},
+		{"vendor-data that cannot be held back", machine.Machine{UserData: plain(config), VendorData: []machine.Layer{layer("#include\nhttp://192.0.2.1/\n", "")}},
+			datasource.Options{}, []string{"…the author's comment", "text/x-include-url", "http://192.0.2.1/"}, []diag.Code{CodeMultipart, CodeBehind}},
 		{"raw", machine.Machine{UserData: machine.UserData{Raw: true, Layers: plain(script).Layers}, VendorData: []machine.Layer{vendor}},
 			datasource.Options{Extra: []machine.Layer{boothook}}, []string{script}, []diag.Code{CodeLostRaw, CodeLostRaw}},
 		{"no multipart", machine.Machine{UserData: plain(config)}, datasource.Options{NoMultipart: true, Extra: []machine.Layer{boothook}},
@@ -56,7 +62,7 @@ func TestWhole(t *testing.T) {
 		}
 		var said []diag.Code
 		for _, d := range l {
-			if d.Code == CodeMultipart || d.Code == CodeLostRaw || d.Code == lint.CodeVendor {
+			if d.Code == CodeBehind || d.Code == CodeMultipart || d.Code == CodeLostRaw || d.Code == lint.CodeVendor {
 				said = append(said, d.Code)
 			}
 		}
