@@ -78,7 +78,8 @@ func Full(g Guest) (seed.Tree, diag.List) {
 	t.put("profile", "default-hvm")
 	t.put("services/domain", "amazonaws.com")
 	t.put("services/partition", "aws")
-	l := g.tags(t)
+	l := g.odd(t)
+	l = append(l, g.tags(t)...)
 	l = append(l, g.interfaces(t)...)
 	stated := t.overlay(g.Machine, &l)
 	if keys, ok := stated["public-keys"]; ok {

@@ -39,6 +39,15 @@ func (g Guest) tags(t leaves) (l diag.List) {
 	return l
 }
 
+// odd says when a reader takes what the machine is called for something else.
+func (g Guest) odd(t leaves) (l diag.List) {
+	for _, x := range [][2]string{{"instance-id", "identity.instanceID"}, {"local-hostname", "identity.hostname"}, {"instance-type", "identity.instanceType"},
+		{"placement/region", "identity.region"}, {"placement/availability-zone", "identity.availabilityZone"}} {
+		heard(&l, g.Machine.Places.Find(x[1]), "the "+x[0], t[x[0]])
+	}
+	return l
+}
+
 // heard says when a reader takes a text for something else.
 func heard(l *diag.List, at diag.Range, what, text string) {
 	trimmed := strings.TrimSpace(text)

@@ -75,6 +75,19 @@ func TestTags(t *testing.T) {
 	}
 }
 
+// TestOddIdentity warns of what a guest would not take for one word.
+func TestOddIdentity(t *testing.T) {
+	for name, id := range map[string]machine.Identity{"region": {Region: "{a}"}, "zone": {AvailabilityZone: "a\nb"}, "type": {InstanceType: "{b} {c}"}} {
+		if _, l := full(t, machine.Machine{Identity: id}); len(l) == 0 || l[0].Code != CodeValue || l[0].Severity != diag.Warning {
+			t.Errorf("%s: said %v", name, l)
+		}
+	}
+	m := placed(t, machine.Machine{})
+	if _, l := Full(Guest{Machine: m, InstanceID: "{i}", Hostname: "a\nb"}); len(l) != 2 {
+		t.Errorf("instance id and host name: said %v", l)
+	}
+}
+
 // TestSaidOnce leaves the diagnosis of a broken document to the overlay.
 func TestSaidOnce(t *testing.T) {
 	_, l := full(t, machine.Machine{MetaData: []machine.Layer{{Data: secret.New("a: [\n")}}})
