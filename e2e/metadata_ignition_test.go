@@ -25,6 +25,11 @@ spec:
   files:
   - {path: /etc/motd, mode: "0644", content: "fetched\n"}
   - {path: /etc/large, mode: "0600", content: "`+strings.Repeat("0123456789abcdef", 8<<10)+`"}
+  units:
+  # What ip=dhcp stands for is made in the initramfs. systemd 252 makes it once more here, and fails on its own files.
+  - name: systemd-network-generator.service
+    dropIns:
+    - {name: once.conf, content: "[Unit]\nConditionPathExistsGlob=!/run/systemd/network/*\n"}
 `)
 	const config = "curl -s -o /dev/null -w '%{http_code}' http://169.254.169.254/ignition/config.ign"
 	return scenario{
