@@ -44,8 +44,7 @@ spec:
   vendorData:
   - |
     #cloud-config
-    write_files:
-    - {path: /etc/from-the-vendor, content: "a file of the vendor\n"}
+    final_message: the vendor has spoken
     locale: en_US.UTF-8
 `+network)
 }
@@ -63,6 +62,7 @@ func servedChecks(name, cloud, source string) []check {
 		{"key of the default user", "awk '{print $NF}' /home/debian/.ssh/authorized_keys | sort -u", "operator@e2e"},
 		file("/etc/from-the-machine", "640", "root:adm", "a file of the machine"),
 		file("/etc/from-the-user", "644", "root:root", "a file of the user"),
+		{"the vendor's word", "grep -c '^the vendor has spoken' /var/log/cloud-init-output.log", "1"},
 		{"the user's word counts more than the vendor's", "grep -c ^LANG=C.UTF-8 /etc/default/locale", "1"},
 		{"commands", "sort /var/lib/commands", "machine\nuser"},
 	}
@@ -207,7 +207,6 @@ func openstackServed(t *testing.T, f fixtures) scenario {
 				{"fetcher", fetcher, ""},
 				{"firmware", "cat /sys/class/dmi/id/product_name", "OpenStack Nova"},
 				{"instance id", "[ \"$(cat /var/lib/cloud/data/instance-id)\" = \"$(cat /sys/class/dmi/id/product_uuid)\" ] && echo the UUID", "the UUID"},
-				file("/etc/from-the-vendor", "644", "root:root", "a file of the vendor"),
 				{"MAC", "cat /sys/class/net/e*/address", "52:54:00:12:34:56"},
 				{"MTU", "cat /sys/class/net/e*/mtu", "1400"},
 				{"IPv4 address", "ip -o -4 address show scope global | awk '{print $4}'", "192.0.2.10/24"},
@@ -252,7 +251,6 @@ func nocloudServed(t *testing.T, f fixtures, program string) scenario {
 			return slices.Concat(placed(t, v), servedChecks("net", "nocloud", "DataSourceNoCloudNet [seed=dmi"), []check{
 				{"fetcher", fetcher, ""},
 				{"firmware", "cat /sys/class/dmi/id/product_serial", "ds=nocloud;dsmode=net;s=http://169.254.169.254/nocloud/"},
-				file("/etc/from-the-vendor", "644", "root:root", "a file of the vendor"),
 				{"IPv4 by DHCP", "ip -o -4 address show scope global | wc -l", "1"},
 				// What is withdrawn is empty: cloud-init would take a directory that lacks a file for none.
 				{"withdrawn after the first boot", "/usr/local/bin/fetch GET " + where + "user-data; /usr/local/bin/fetch GET " + where + "vendor-data", "200 \n200"},
