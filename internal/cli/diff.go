@@ -128,10 +128,14 @@ func bareTree(s seed.Seed) bool {
 	return len(s.Trees) > 0 && len(s.Firmware.SMBIOS)+len(s.KernelArgs) == 0
 }
 
-// withoutWay is a seed without what leads its guest to a server.
+// withoutWay is a seed without what leads its guest to a server, and without the listings that are the server's to make.
 func withoutWay(s seed.Seed) seed.Seed {
 	if len(s.Trees) > 0 {
 		s.Firmware.SMBIOS, s.KernelArgs = nil, nil
+	}
+	s.Trees = slices.Clone(s.Trees)
+	for i, t := range s.Trees {
+		s.Trees[i].Blobs = slices.DeleteFunc(slices.Clone(t.Blobs), func(b seed.Blob) bool { return strings.HasSuffix(b.Path, "/") })
 	}
 	return s
 }

@@ -36,3 +36,20 @@ func TestDiffOfRevisions(t *testing.T) {
 		}
 	}
 }
+
+// TestDiffOfDirectories finds nothing different in a directory for a web server and the definition that it was made of.
+func TestDiffOfDirectories(t *testing.T) {
+	dir := t.TempDir()
+	const definition = "../../examples/ec2/web.yaml"
+	for _, source := range []string{"ec2", "openstack", "nocloud-net"} {
+		at := filepath.Join(dir, source)
+		if status, _, err := command(t, "", "render", "--datasource", source, "--format", "dir", "-o", at, definition); status != 0 {
+			t.Fatalf("%s: %d %s", source, status, err)
+		}
+		for _, pair := range [][]string{{at, definition}, {definition, at}} {
+			if status, out, err := command(t, "", append([]string{"diff", "--datasource", source}, pair...)...); status != 0 {
+				t.Errorf("%s, %v: %d\n%s%s", source, pair, status, out, err)
+			}
+		}
+	}
+}
