@@ -24,7 +24,8 @@ type conn struct {
 
 	// What follows belongs to the one request that a connection answers at a time.
 	hops hopLimiter
-	low  bool
+	// low is the limit that has taken the place of the usual one, or 0.
+	low int
 }
 
 func newConn(raw net.Conn) *conn {
@@ -84,7 +85,8 @@ func (c *conn) CloseWrite() error {
 type connKey struct{}
 
 // ConnContext is for the field of the same name of an http.Server which runs a Handler instead of Serve. Without it the
-// answers with session tokens have no hop limit.
+// answers with session tokens have no hop limit. A listener that wraps connections of TCP has to pass their hop limit on,
+// as Serve has it, or guests get no tokens.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	own, ok := c.(*conn)
 	if !ok {
@@ -118,10 +120,13 @@ func (c *conn) lowerHops(limit int) (keep bool, err error) {
 			return true, nil // no network that counts hops, such as a pipe
 		}
 	}
+	if c.low > 0 { // an earlier token may have to be sent once more
+		limit = min(limit, c.low)
+	}
 	if err := c.hops.SetHopLimit(limit); err != nil {
 		return false, err
 	}
-	c.low = true
+	c.low = limit
 	_, keep = c.hops.(acknowledger)
 	return keep, nil
 }
@@ -130,7 +135,7 @@ func (c *conn) lowerHops(limit int) (keep bool, err error) {
 // segment that is sent once more leaves with the limit of that moment, so with the usual one a token that was not
 // confirmed could go as far as anything.
 func (c *conn) restoreHops() {
-	if !c.low {
+	if c.low == 0 {
 		return
 	}
 	if a, ok := c.hops.(acknowledger); !ok {
@@ -138,16 +143,26 @@ func (c *conn) restoreHops() {
 	} else if n, err := a.Unacknowledged(); err != nil || n > 0 {
 		return
 	}
-	c.low = c.hops.SetHopLimit(0) != nil
+	if c.hops.SetHopLimit(0) == nil {
+		c.low = 0
+	}
 }
+
+// errHops is for a connection of TCP that hides what would limit its hops.
+var errHops = errors.New("the hops of the connection cannot be limited")
 
 // findHops finds what limits the hops of a connection, or nil for one of no network.
 func findHops(c net.Conn) hopLimiter {
-	if h, ok := c.(hopLimiter); ok {
-		return h
+	switch c := c.(type) {
+	case hopLimiter:
+		return c
+	case *net.TCPConn:
+		return newTCPHops(c)
+	case interface{ NetConn() net.Conn }: // TLS
+		return findHops(c.NetConn())
 	}
-	if tcp, ok := c.(*net.TCPConn); ok {
-		return newTCPHops(tcp)
+	if _, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		return noHops{errHops}
 	}
 	return nil
 }

@@ -1,11 +1,13 @@
 package metadata
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 )
@@ -61,5 +63,51 @@ func TestLateServer(t *testing.T) {
 		if time.Since(begin) > 100*time.Millisecond {
 			break
 		}
+	}
+}
+
+// overTCP is a connection that says it is of TCP, as those of wrapped listeners do.
+type overTCP struct{ net.Conn }
+
+func (overTCP) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+func (overTCP) LocalAddr() net.Addr  { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
+
+// TestHopsOfWrapped: a connection whose hops cannot be limited is not taken for one without hops, and one of TLS is seen
+// through.
+func TestHopsOfWrapped(t *testing.T) {
+	a, b := net.Pipe()
+	defer a.Close()
+	defer b.Close()
+	if _, err := newConn(overTCP{a}).lowerHops(1); err == nil {
+		t.Error("a token goes as far as anything")
+	}
+	if keep, err := newConn(a).lowerHops(1); err != nil || !keep {
+		t.Errorf("a pipe: %v, %v", keep, err)
+	}
+	v := &virtual{Conn: a}
+	if _, err := newConn(tls.Server(v, &tls.Config{})).lowerHops(1); err != nil || !slices.Equal(v.set(), []int{1}) {
+		t.Errorf("TLS: %v, %v", v.set(), err)
+	}
+}
+
+// TestLowestHops: while a token may have to be sent once more, a session of another tree does not let it go further.
+func TestLowestHops(t *testing.T) {
+	v := &counting{virtual: &virtual{}, unacknowledged: 1}
+	c := &conn{Conn: v}
+	lower := func(limit int) {
+		t.Helper()
+		c.restoreHops()
+		if _, err := c.lowerHops(limit); err != nil {
+			t.Error(err)
+		}
+	}
+	lower(2)
+	lower(64)
+	lower(1)
+	lower(3)
+	v.unacknowledged = 0
+	lower(64)
+	if got, want := v.set(), []int{2, 2, 1, 1, 0, 64}; !slices.Equal(got, want) {
+		t.Errorf("the limits were %v, want %v", got, want)
 	}
 }

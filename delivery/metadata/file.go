@@ -215,9 +215,35 @@ func SavePassword(path string, password []byte) error {
 	})
 }
 
+// openLocked opens a file for whoever changes it, alone. While it was waited for, another may have replaced it.
+func openLocked(path string) (*os.File, error) {
+	for {
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return nil, err
+		}
+		if err := lock(f); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		locked, err := f.Stat()
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		if now, err := os.Stat(path); err == nil && os.SameFile(locked, now) {
+			return f, nil
+		}
+		_ = f.Close()
+	}
+}
+
 // rewrite replaces a file by one that change made of it, and overwrites the bytes of the old one, which may outlive its
 // name on the disk.
 func rewrite(path string, change func(*file) bool) error {
+	old, err := openLocked(path)
+	if err != nil {
+		return err
+	}
+	defer old.Close()
 	f, err := read(path)
 	if err != nil {
 		return err
@@ -229,11 +255,6 @@ func rewrite(path string, change func(*file) bool) error {
 	if err != nil {
 		return err
 	}
-	old, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer old.Close()
 	info, err := old.Stat()
 	if err != nil {
 		return err

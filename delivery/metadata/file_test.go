@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/vmseed/vmseed/delivery"
@@ -191,6 +192,30 @@ func TestSealOverwrites(t *testing.T) {
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
 		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+// TestSealBesidePassword: a guest that posts its password while its first boot ends has both kept.
+func TestSealBesidePassword(t *testing.T) {
+	if os.PathSeparator != '/' {
+		t.Skip("other systems do not lock files")
+	}
+	for range 20 {
+		path := filepath.Join(t.TempDir(), "seed.metadata")
+		if _, err := New().Deliver(t.Context(), allSeed("vm", ""), delivery.Target{Path: path}); err != nil {
+			t.Fatal(err)
+		}
+		var group sync.WaitGroup
+		errs := make([]error, 2)
+		group.Go(func() { errs[0] = SealFile(path) })
+		group.Go(func() { errs[1] = SavePassword(path, []byte("posted")) })
+		group.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+		if site, err := Load(path); err != nil || !site.Sealed() || site.Password().Reveal() != "posted" {
+			t.Fatalf("sealed: %v, with the password: %v, %v", site.Sealed(), !site.Password().IsZero(), err)
+		}
 	}
 }
 

@@ -42,7 +42,8 @@ type Config struct {
 // Limits bound what one machine may take. Zero values stand for the defaults, negative ones for no bound.
 type Limits struct {
 	// Rate is how many requests a machine may make in a second (50), and Burst how many at once after a pause (200).
-	// What is over that is answered 503 with Retry-After. Reports are counted apart from the rest.
+	// What is over that is answered 503 with Retry-After. Reports are counted apart from the rest. Those of nobody are not
+	// counted, because whoever does so counts guests together that have nothing to do with each other.
 	Rate, Burst int
 	// Connections is how many one address may have open (128); further ones are closed at once. It does not hold for
 	// proxies.
@@ -75,12 +76,7 @@ const (
 type Handler struct {
 	config Config
 	tokens *tokens
-	// strangers bounds the reports of whoever is not known, all together.
-	strangers bucket
 }
-
-// strangersFactor is how many machines' share of reports those have together who are not known.
-const strangersFactor = 20
 
 // NewHandler returns a handler with a fresh key for session tokens.
 func NewHandler(c Config) *Handler {
@@ -268,6 +264,10 @@ func (a *answer) password() {
 		a.refuse("GET, HEAD, POST")
 		return
 	}
+	if a.r.Header["Origin"] != nil || a.r.Header["Sec-Fetch-Site"] != nil { // a page in the guest's browser
+		a.fail(http.StatusForbidden)
+		return
+	}
 	if a.done.Site.password.Load() != nil {
 		a.fail(http.StatusConflict)
 		return
@@ -366,14 +366,7 @@ func SiteOf(ctx context.Context) *Site {
 
 // report hands a request to Config.Reports.
 func (h *Handler) report(w http.ResponseWriter, r *http.Request, site *Site) Request {
-	rate, burst := h.config.Limits.Rate, h.config.Limits.Burst
-	var ok bool
-	if site != nil {
-		ok = site.reports.take(time.Since(site.born), rate, burst)
-	} else {
-		ok = h.strangers.take(time.Since(h.tokens.start), rate*strangersFactor, burst*strangersFactor)
-	}
-	if !ok {
+	if site != nil && !site.reports.take(time.Since(site.born), h.config.Limits.Rate, h.config.Limits.Burst) {
 		a := answer{handler: h, w: w, r: r, done: Request{Site: site}}
 		a.throttle()
 		return a.done

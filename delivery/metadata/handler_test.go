@@ -207,6 +207,16 @@ func TestPassword(t *testing.T) {
 	post(200, long)
 	post(409, "second")
 	get(long)
+	// A page in the guest's browser posts nothing, not even the first one.
+	fresh := serve(t, NewHandler(Config{Identify: Only(mustSite(t, allSeed("vm", "")))}))
+	for _, field := range []string{"Sec-Fetch-Site: cross-site", "Origin: http://example.com", "Origin: null"} {
+		if resp, _ := raw(t, fresh, request("POST", "/openstack/latest/password", field, "Content-Length: 1")+"x"); resp.StatusCode != 403 {
+			t.Errorf("%s: %s", field, resp.Status)
+		}
+	}
+	if resp, _ := raw(t, fresh, request("POST", "/openstack/latest/password", "Content-Length: 1")+"x"); resp.StatusCode != 200 {
+		t.Errorf("behind the pages: %s", resp.Status)
+	}
 	if resp, _ := raw(t, addr, request("PUT", "/openstack/latest/password")); resp.StatusCode != 405 || resp.Header.Get("Allow") != "GET, HEAD, POST" {
 		t.Errorf("PUT: %s %v", resp.Status, resp.Header)
 	}
@@ -325,5 +335,28 @@ func TestReportsAndHooks(t *testing.T) {
 	}
 	if got := logged("/" + strings.Repeat("ü", 999)); len(got) > maxLogged+3 || !utf8.ValidString(got) {
 		t.Errorf("a long path is logged as %q", got)
+	}
+}
+
+// TestLoggedPaths: no way to write a signed path puts its signature into the log.
+func TestLoggedPaths(t *testing.T) {
+	machine, key := seed.Name{Namespace: "ns", Name: "vm"}, secret.New("directory-key-16")
+	d := NewDirectories(key)
+	signed := d.signature(machine)
+	for _, path := range []string{
+		"/vmseed/report/ns/vm/" + signed + "/webhook", "//vmseed/report/ns/vm/" + signed + "/webhook", "/VMSEED/report/ns/vm/" + signed,
+		"/latest/../vmseed/report/ns/vm/" + signed + "/check-in", "/report/ns/vm/" + signed, "/" + signed, "/vmseed/report/ns/vm%2F" + signed,
+		"/nocloud/ns_vm." + signed + "/user-data", "/nocloud/ns_vm," + signed + "/user-data", "/nocloud/" + signed + "/meta-data", "/nocloud/ns_vm.a." + signed,
+		"/x/" + signed + signed, "/x/" + signed + ":" + signed, "/" + strings.Repeat("x", maxLogged-len(signed)-1) + "/" + signed,
+	} {
+		if got := logged(path); strings.Contains(got, signed[:12]) || strings.Contains(got, signed[30:]) {
+			t.Errorf("%s is logged as %s", path, got)
+		}
+	}
+	for _, path := range []string{"/latest/meta-data/network/interfaces/macs/52:54:00:00:00:01/public-ipv4s", "/latest/dynamic/instance-identity/document",
+		"/openstack/2018-08-27/vendor_data2.json", "/ignition/config.ign", "/"} {
+		if got := logged(path); got != path {
+			t.Errorf("%s is logged as %s", path, got)
+		}
 	}
 }

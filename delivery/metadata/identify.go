@@ -25,14 +25,22 @@ type Table struct {
 	sites atomic.Pointer[map[netip.Addr]*Site]
 }
 
-// Set replaces all addresses at once. IPv4 addresses that are mapped into IPv6 are those of IPv4; a link-local address
-// has the zone of the server's interface.
+// Set replaces all addresses at once. IPv4 addresses that are mapped into IPv6 are those of IPv4, and one that leads to two
+// sites by that leads to neither; a link-local address has the zone of the server's interface.
 func (t *Table) Set(sites map[netip.Addr]*Site) {
 	own := make(map[netip.Addr]*Site, len(sites))
 	for a, s := range sites {
-		own[a.Unmap()] = s
+		claim(own, a.Unmap(), s)
 	}
 	t.sites.Store(&own)
+}
+
+// claim gives a site what it is known by. What two sites have is nobody's: neither gets an answer for the other.
+func claim[K comparable](own map[K]*Site, by K, s *Site) {
+	if other, taken := own[by]; taken && other != s {
+		s = nil
+	}
+	own[by] = s
 }
 
 // Identify returns the site of the address that a request comes from, or nil.
@@ -71,11 +79,12 @@ type instance struct{ tenant, id string }
 // is no secret, and with it nobody is ever known.
 func NewProxy(shared secret.Text) *Proxy { return &Proxy{secret: shared} }
 
-// Set replaces the sites at once. Namespace and instance id tell them apart; those without an instance id are not known.
+// Set replaces the sites at once. Namespace and instance id tell them apart; those without an instance id are not known, and
+// neither are those that have one together.
 func (p *Proxy) Set(sites ...*Site) {
 	own := make(map[instance]*Site, len(sites))
 	for _, s := range sites {
-		own[instance{s.machine.Namespace, s.identity.InstanceID}] = s
+		claim(own, instance{s.machine.Namespace, s.identity.InstanceID}, s)
 	}
 	p.sites.Store(&own)
 }

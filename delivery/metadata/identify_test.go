@@ -281,3 +281,37 @@ func TestTable(t *testing.T) {
 		}
 	}
 }
+
+// TestAmbiguous: an address, an instance id or a name that two machines have leads to neither of them.
+func TestAmbiguous(t *testing.T) {
+	a, b := mustSite(t, allSeed("a", "")), mustSite(t, allSeed("b", ""))
+	table := new(Table)
+	for range 20 { // the order of a map is not the same each time
+		table.Set(map[netip.Addr]*Site{netip.MustParseAddr("192.0.2.1"): a, netip.MustParseAddr("::ffff:192.0.2.1"): b, netip.MustParseAddr("192.0.2.2"): b,
+			netip.MustParseAddr("::ffff:192.0.2.2"): b})
+		r := httptest.NewRequest("GET", "/", nil)
+		if r.RemoteAddr = "192.0.2.1:80"; table.Identify(r) != nil {
+			t.Fatal("the address of two machines is one machine's")
+		}
+		if r.RemoteAddr = "192.0.2.2:80"; table.Identify(r) != b {
+			t.Fatal("an address that one machine has twice is not its own")
+		}
+	}
+	copied := allSeed("copy", "")
+	copied.Identity.InstanceID = "i-a"
+	twin, third := mustSite(t, copied), mustSite(t, copied)
+	p := NewProxy(secret.New("proxy-key"))
+	ask := func(id string) *Site {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Header.Set("X-Instance-ID", id)
+		r.Header.Set("X-Tenant-ID", "ns")
+		r.Header.Set("X-Instance-ID-Signature", signature("proxy-key", id))
+		return p.Identify(r)
+	}
+	if p.Set(a, b, twin, third); ask("i-a") != nil || ask("i-b") != b {
+		t.Error("the instance id of two machines is one machine's")
+	}
+	if p.Set(a, a); ask("i-a") != a {
+		t.Error("a machine that is given twice is not known")
+	}
+}

@@ -23,23 +23,31 @@ func (h *Handler) log(r *http.Request, done Request) {
 		slog.Int("status", done.Status), slog.Int64("bytes", done.Bytes), slog.Duration("duration", done.Duration))
 }
 
-// signatureMin is the length from which the end of a part of a path is taken for a signature.
-const signatureMin = 16
+const (
+	// signatureMin is the length from which the end of a part of a path is taken for a signature.
+	signatureMin = 16
+	// maxPart is that from which a whole part is. Signatures have 43 letters.
+	maxPart = 40
+)
 
-// logged is a path without signatures: what follows a dot and is long, in any part of it, and whatever is below the
-// directory of reports.
+// logged is a path without signatures, which may be anywhere in a path that somebody got wrong: what follows a dot and is
+// long, long parts, and whatever is below the directory of reports.
 func logged(path string) string {
 	if strings.HasPrefix(path, "/"+reportsRoot+"/") {
 		return "/" + reportsRoot + "/…"
 	}
-	if strings.IndexByte(path, '.') < 0 {
-		return clip(path, maxLogged)
+	if len(path) <= signatureMin {
+		return path
 	}
 	parts := strings.Split(path, "/")
 	for i, part := range parts {
 		if dot := strings.IndexByte(part, '.'); dot >= 0 && len(part)-dot > signatureMin {
-			parts[i] = part[:dot+1] + "…"
+			part = part[:dot+1] + "…"
 		}
+		if len(part) > maxPart {
+			part = "…"
+		}
+		parts[i] = part
 	}
 	return clip(strings.Join(parts, "/"), maxLogged)
 }
