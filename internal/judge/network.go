@@ -8,8 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
 )
 
 // MetadataAddress is where guests expect the metadata services of EC2 and
@@ -33,7 +31,7 @@ func NewNetwork(tb testing.TB) *Network {
 		// code ever runs in the namespace by accident.
 		runtime.LockOSThread()
 		var namespace *os.File
-		if failure = unix.Unshare(unix.CLONE_NEWNET); failure == nil {
+		if failure = newNamespace(); failure == nil {
 			namespace, failure = os.Open("/proc/thread-self/ns/net")
 		}
 		made <- namespace
@@ -85,7 +83,7 @@ func (n *Network) inside(tb testing.TB, f func()) {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // as in NewNetwork
-		err := unix.Setns(int(n.namespace.Fd()), unix.CLONE_NEWNET)
+		err := enterNamespace(n.namespace)
 		if err == nil {
 			f()
 		}
