@@ -27,6 +27,7 @@ import (
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/cloudconfig"
 	"github.com/vmseed/vmseed/format/cloudconfig/lint"
+	"github.com/vmseed/vmseed/format/cloudconfig/parts"
 	"github.com/vmseed/vmseed/format/mimepart"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
@@ -465,20 +466,20 @@ func field(n *yaml.Node, key string) *yaml.Node {
 
 // multipart makes one message of the layers, the scripts and the generated cloud-config.
 func (c *composer) multipart(layers []machine.Layer, generated *cloudconfig.Document, scripts []mimepart.Part) secret.Text {
-	var parts []mimepart.Part
+	var all []mimepart.Part
 	for _, x := range layers {
-		parts = append(parts, c.part(x)...)
+		all = append(all, c.part(x)...)
 	}
-	parts = append(parts, scripts...)
+	all = append(all, scripts...)
 	if !generated.IsEmpty() {
 		text, err := generated.Encode()
 		if err != nil {
 			return c.broken(err)
 		}
-		parts = append(parts, mimepart.Part{ContentType: cloudconfig.CloudConfig.ContentType(), Filename: "vmseed.cfg",
+		all = append(all, mimepart.Part{ContentType: cloudconfig.CloudConfig.ContentType(), Filename: "vmseed.cfg",
 			MergeType: cloudconfig.AppendHow().String(), Data: text})
 	}
-	out, err := mimepart.Build(parts)
+	out, err := mimepart.Build(all)
 	if err != nil {
 		return c.broken(err)
 	}
@@ -506,6 +507,8 @@ func (c *composer) part(x machine.Layer) []mimepart.Part {
 			inner[i].Header = unwritten(inner[i].Header)
 		}
 		return inner
+	case kind == cloudconfig.Gzip && compressedMessage(x):
+		return unwrapped(pieces(x))
 	case kind == cloudconfig.Gzip:
 		return []mimepart.Part{{ContentType: "application/gzip", Data: data}}
 	case isCloudConfig(x):
@@ -516,4 +519,21 @@ func (c *composer) part(x machine.Layer) []mimepart.Part {
 		return []mimepart.Part{{ContentType: "text/plain", Data: data}}
 	}
 	return []mimepart.Part{{ContentType: kind.ContentType(), Data: data}}
+}
+
+// compressedMessage reports whether gzip holds a MIME message. A guest takes that apart where it is all of the user-data, and
+// not where it is a part.
+func compressedMessage(x machine.Layer) bool {
+	return slices.ContainsFunc(pieces(x), func(p parts.Part) bool { return !p.Archived && len(p.Header) > 0 })
+}
+
+// unwrapped makes parts of those that a guest finds in a wrapping. What it ignores in an archive, it might take outside.
+func unwrapped(found []parts.Part) []mimepart.Part {
+	var out []mimepart.Part
+	for _, p := range found {
+		if !p.Archived || p.Kind.ContentType() == p.ContentType {
+			out = append(out, mimepart.Part{ContentType: p.ContentType, Filename: p.Filename, MergeType: p.MergeType, Header: unwritten(p.Header), Data: p.Data})
+		}
+	}
+	return out
 }

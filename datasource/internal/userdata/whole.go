@@ -148,10 +148,7 @@ func (c *composer) filling(layers []machine.Layer) []mimepart.Part {
 			}
 			switch cloudconfig.Recognise([]byte(x.Data.Reveal())) {
 			case cloudconfig.MIME, cloudconfig.Gzip, cloudconfig.Archive:
-				if p.Archived && p.Kind.ContentType() != p.ContentType {
-					continue // what the guest ignores in an archive it may take outside
-				}
-				others = append(others, mimepart.Part{ContentType: p.ContentType, Filename: p.Filename, Header: unwritten(p.Header), Data: p.Data})
+				others = append(others, unwrapped([]parts.Part{p})...)
 			default:
 				others = append(others, c.part(x)...)
 			}

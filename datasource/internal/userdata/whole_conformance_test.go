@@ -3,9 +3,6 @@
 package userdata
 
 import (
-	"bytes"
-	"compress/gzip"
-	"errors"
 	"testing"
 
 	"github.com/vmseed/vmseed/datasource"
@@ -54,6 +51,8 @@ func TestWholeAsVendorData(t *testing.T) {
 			machine.Machine{UserData: plain(user, "#!/bin/sh\n"), VendorData: layers},
 			machine.Machine{NTP: machine.NTP{Servers: []string{"u"}}, VendorData: layers})
 	}
+	machines = append(machines, machine.Machine{VendorData: vendors(generic + "mounts: [[v]]\n"),
+		UserData: plain(compressed(t, "Content-Type: multipart/mixed; boundary=a\nMIME-Version: 1.0\n\n--a\nContent-Type: text/cloud-config\n\nruncmd: [[u]]\n--a--\n"))})
 	var apart, together []judge.UserDataInput
 	for _, m := range machines {
 		m = placed(t, m)
@@ -71,15 +70,4 @@ func TestWholeAsVendorData(t *testing.T) {
 			}
 		}
 	}
-}
-
-func compressed(t *testing.T, text string) string {
-	t.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, err := w.Write([]byte(text))
-	if err = errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
 }

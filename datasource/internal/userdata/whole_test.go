@@ -1,6 +1,9 @@
 package userdata
 
 import (
+	"bytes"
+	"compress/gzip"
+	"errors"
 	"strings"
 	"testing"
 
@@ -14,6 +17,7 @@ import (
 func TestWhole(t *testing.T) {
 	boothook := machine.Layer{Name: "the reporter", Data: layer("#cloud-boothook\necho report\n", "").Data}
 	vendor := layer("#cloud-config\nntp: {}\n", machine.MergeParts)
+	const message = "Content-Type: multipart/mixed; boundary=a\nMIME-Version: 1.0\n\n--a\nContent-Type: text/cloud-boothook\nLaunch-Index: 0\n\necho early\n--a--\n"
 	for _, tt := range []struct {
 		name string
 		m    machine.Machine
@@ -30,6 +34,10 @@ func TestWhole(t *testing.T) {
 			[]string{"…multipart/mixed", "the author's comment", "Merge-Type: list()+dict(no_replace)+str()", "ntp: {}", "text/cloud-boothook", "echo report"}, []diag.Code{CodeMultipart}},
 		{"a message and a reporter", machine.Machine{UserData: plain(script), NTP: machine.NTP{Enabled: of(true)}}, datasource.Options{Extra: []machine.Layer{boothook}},
 			[]string{"…multipart/mixed", "echo user", "Merge-Type: list(append)+dict(recurse_array)+str()", "echo report"}, []diag.Code{CodeMultipart}},
+		{"a compressed message", machine.Machine{UserData: plain(compressed(t, message)), VendorData: []machine.Layer{vendor}}, datasource.Options{},
+			[]string{"…multipart/mixed", "text/cloud-boothook", "Launch-Index: 0", "echo early", "ntp: {}"}, []diag.Code{CodeMultipart}},
+		{"a compressed message and a field", machine.Machine{UserData: plain(compressed(t, message)), NTP: machine.NTP{Enabled: of(true)}}, datasource.Options{},
+			[]string{"…multipart/mixed", "text/cloud-boothook", "echo early", "ntp:"}, []diag.Code{CodeMultipart}},
 		{"vendor-data switched off", machine.Machine{UserData: plain("#cloud-config\nvendor_data: {enabled: no}\n"), VendorData: []machine.Layer{layer(script, "")}},
 			datasource.Options{}, []string{"#cloud-config\nvendor_data: {enabled: no}\n"}, []diag.Code{lint.CodeVendor}},
 		{"vendor-data that merges its own way", machine.Machine{UserData: plain(config), VendorData: []machine.Layer{vendor,
@@ -97,4 +105,15 @@ func TestWindows(t *testing.T) {
 			t.Errorf("%q goes to Linux without an error", text)
 		}
 	}
+}
+
+func compressed(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write([]byte(text))
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
