@@ -21,11 +21,11 @@ type documents struct{ meta, user, vendor, network secret.Text }
 // not, a second apart. The serial number of the firmware leads to them, in the form that most releases of cloud-init find:
 // with the mode stated and a slash at the end (22.4 joins URL and name as they are).
 func serve(s *seed.Seed, m machine.Machine, d documents) {
-	const yaml, any = "text/yaml", "application/octet-stream"
+	const yaml, octets = "text/yaml", "application/octet-stream"
 	s.Trees = []seed.Tree{{Name: "nocloud", Roots: []string{Root}, Blobs: []seed.Blob{
 		{Path: "meta-data", ContentType: yaml, Content: d.meta},
-		{Path: "user-data", ContentType: any, Content: d.user, Sealable: true},
-		{Path: "vendor-data", ContentType: any, Content: d.vendor, Sealable: true},
+		{Path: "user-data", ContentType: octets, Content: d.user, Sealable: true},
+		{Path: "vendor-data", ContentType: octets, Content: d.vendor, Sealable: true},
 		{Path: "network-config", ContentType: yaml, Content: d.network},
 	}}}
 	mode := "net"
