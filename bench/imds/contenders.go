@@ -13,6 +13,8 @@ type contender struct {
 	name    string
 	process *process
 	streams map[string]stream
+	// ours means that it must not fail.
+	ours bool
 }
 
 // bareName is the contender that the others are compared with. It comes first.
@@ -27,7 +29,7 @@ func contenders(dir string, machines int, peers bool) (list []contender, stop fu
 	}
 	add := func(name string, p *process, err error, streams map[string]stream) error {
 		if err == nil {
-			list = append(list, contender{name, p, streams})
+			list = append(list, contender{name, p, streams, false})
 		}
 		return err
 	}
@@ -45,6 +47,7 @@ func contenders(dir string, machines int, peers bool) (list []contender, stop fu
 			stop()
 			return nil, nil, err
 		}
+		list[len(list)-1].ours = true
 	}
 	if !peers {
 		return list, stop, nil
@@ -57,7 +60,7 @@ func contenders(dir string, machines int, peers bool) (list []contender, stop fu
 		stop()
 		return nil, nil, err
 	}
-	list = append(list, contender{"amazon-ec2-metadata-mock v1.12.0, with session tokens", &process{p.address, p.cmd, func() {}}, mock(true)})
+	list = append(list, contender{"amazon-ec2-metadata-mock v1.12.0, with session tokens", &process{p.address, p.cmd, func() {}}, mock(true), false})
 	p, err = startHegel(dir, machines)
 	streams := own(false)
 	for name, s := range streams {

@@ -103,63 +103,69 @@ type stream struct {
 	want   func(i int) []byte
 }
 
-// run reads for a time and returns the number of requests per second.
-func (s stream) run(server string, connections int, duration time.Duration) (float64, error) {
-	var requests atomic.Int64
-	errs := make(chan error, connections)
-	var workers, ready sync.WaitGroup
-	ready.Add(connections)
-	start := make(chan struct{})
-	var end time.Time
-	for i := range connections {
-		workers.Go(func() {
-			n, err := s.read(server, i, &ready, start, &end)
-			requests.Add(n)
-			if err != nil {
-				errs <- fmt.Errorf("machine %d: %w", i, err)
-			}
-		})
-	}
-	ready.Wait()
-	begin := time.Now()
-	end = begin.Add(duration)
-	close(start)
-	workers.Wait()
-	elapsed := time.Since(begin)
-	select {
-	case err := <-errs:
-		return 0, err
-	default:
-		return float64(requests.Load()) / elapsed.Seconds(), nil
-	}
+// reader is one machine of a stream.
+type reader struct {
+	client        *client
+	request, want []byte
 }
 
-// read is what one connection does between start and end.
-func (s stream) read(server string, i int, ready *sync.WaitGroup, start chan struct{}, end *time.Time) (n int64, err error) {
-	prepared := sync.OnceFunc(ready.Done)
-	defer prepared()
-	c, err := dial(server, address(i))
+// open connects the machines of a stream and begins their sessions, one after the other: some servers do not bear to be
+// asked for several at one time.
+func (s stream) open(server string, connections int) (list []reader, err error) {
+	for i := range connections {
+		c, err := dial(server, address(i))
+		if err != nil {
+			return list, err
+		}
+		r := reader{client: c, want: s.want(i)}
+		list = append(list, r)
+		token := ""
+		if s.tokens {
+			if token, err = c.token(); err != nil {
+				return list, err
+			}
+		}
+		list[i].request = read(s.path, token)
+	}
+	return list, nil
+}
+
+// run reads for a time and returns the number of requests per second.
+func (s stream) run(server string, connections int, duration time.Duration) (float64, error) {
+	list, err := s.open(server, connections)
+	defer func() {
+		for _, r := range list {
+			r.client.close()
+		}
+	}()
 	if err != nil {
 		return 0, err
 	}
-	defer c.close()
-	token := ""
-	if s.tokens {
-		if token, err = c.token(); err != nil {
-			return 0, err
-		}
+	counts, errs := make([]int, len(list)), make([]error, len(list))
+	var workers sync.WaitGroup
+	begin := time.Now()
+	for i, r := range list {
+		workers.Go(func() { counts[i], errs[i] = r.read(begin.Add(duration)) })
 	}
-	text, want := read(s.path, token), s.want(i)
-	prepared()
-	<-start
-	for ; time.Now().Before(*end); n++ {
-		status, body, err := c.do(text)
+	workers.Wait()
+	elapsed := time.Since(begin)
+	total := 0
+	for _, n := range counts {
+		total += n
+	}
+	return float64(total) / elapsed.Seconds(), errors.Join(errs...)
+}
+
+// read reads until a time and returns how often.
+func (r reader) read(end time.Time) (n int, err error) {
+	for ; time.Now().Before(end); n++ {
+		status, body, err := r.client.do(r.request)
 		switch {
 		case err != nil:
 			return n, err
 		case status != 200:
-			return n, fmt.Errorf("%s is answered %d", s.path, status)
-		case !bytes.Equal(body, want):
+			return n, fmt.Errorf("status %d", status)
+		case !bytes.Equal(body, r.want):
 			return n, errWrong
 		}
 	}

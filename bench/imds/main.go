@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -114,6 +115,8 @@ type result struct {
 	// ratios are to the bare handler in the same round. used is the time on processors for one request, in microseconds, and
 	// cheaper that of the bare handler by it.
 	ratios, used, cheaper []float64
+	// failed is why a server of somebody else's is measured no further.
+	failed error
 }
 
 // compare lets the contenders take turns. The first round warms up and is not counted.
@@ -128,9 +131,15 @@ func compare(list []contender, reads string, rounds, connections int, duration t
 		var bare, bareUsed float64
 		for _, r := range results {
 			used := r.process.processor()
+			if r.failed != nil {
+				continue
+			}
 			rate, err := r.streams[reads].run(r.process.address, connections, duration)
-			if err != nil {
+			if err != nil && r.ours {
 				return nil, fmt.Errorf("%s, %s: %w", r.name, reads, err)
+			}
+			if r.failed = err; err != nil {
+				continue
 			}
 			each := float64((r.process.processor() - used).Microseconds()) / (rate * duration.Seconds())
 			if r.name == bareName {
@@ -158,6 +167,11 @@ func printTable(reads string, results []*result) error {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "requests/s\tratio\tprocessor\tratio\tpeak\t\t")
 	for _, r := range results {
+		if r.failed != nil {
+			line, _, _ := strings.Cut(r.failed.Error(), "\n")
+			fmt.Fprintf(t, "gave up\t\t\t\t\t  %s, %s: %s\n", r.name, reads, line)
+			continue
+		}
 		fmt.Fprintf(t, "%.0f\t%.2f\t%.1f µs\t%.2f\t%d MiB\t  %s, %s\n", median(r.rates), median(r.ratios),
 			median(r.used), median(r.cheaper), r.process.peak(), r.name, reads)
 	}
