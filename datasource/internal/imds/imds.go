@@ -81,8 +81,7 @@ func Full(g Guest) (seed.Tree, diag.List) {
 	l := g.odd(t)
 	l = append(l, g.tags(t)...)
 	l = append(l, g.interfaces(t)...)
-	stated := t.overlay(g.Machine, &l)
-	if keys, ok := stated["public-keys"]; ok {
+	if keys, stated := t.overlay(g.Machine, &l); stated {
 		g.PublicKeys = keys
 	}
 	out := seed.Tree{Name: Name, Roots: Versions(), Tokens: seed.TokensRequired, HopLimit: g.Machine.MetadataOptions.HTTPPutResponseHopLimit}

@@ -62,24 +62,23 @@ func heard(l *diag.List, at diag.Range, what, text string) {
 	}
 }
 
-// overlay lays the author's meta-data over the tree. It returns the public keys, if the author states them.
-func (t leaves) overlay(m machine.Machine, l *diag.List) (stated map[string][]string) {
+// overlay lays the author's meta-data over the tree. It returns the public keys that the author states, if so.
+func (t leaves) overlay(m machine.Machine, l *diag.List) (keys []string, stated bool) {
 	over := metadata.Object{}
 	named, problems := over.Overlay(m.MetaData)
 	*l = append(*l, problems...)
-	stated = map[string][]string{}
 	for _, key := range slices.Sorted(maps.Keys(named)) {
 		o := overlaying{leaves: t, at: place(m.MetaData, key), list: l}
 		switch key {
 		case "instance-id", "local-hostname", "hostname":
 			// The data source has them already.
 		case "public-keys":
-			stated[key] = metadata.KeyList(over[key])
+			keys, stated = metadata.KeyList(over[key]), true
 		default:
 			o.lay(key, key, over[key])
 		}
 	}
-	return stated
+	return keys, stated
 }
 
 // place finds where the last of the layers has a key.
