@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +14,7 @@ import (
 
 // TestHear: the word of the best source is taken, and that of a worse one when no better has come in time.
 func TestHear(t *testing.T) {
-	const agent, http, console = report.Agent, report.HTTP, report.SerialConsole
+	const agent, http, console, systemd = report.Agent, report.HTTP, report.SerialConsole, report.Systemd
 	type word struct {
 		source report.Source
 		stage  report.Stage
@@ -43,10 +44,17 @@ func TestHear(t *testing.T) {
 		{"too late", []word{{http, report.Done, 0}, {agent, report.Failed, time.Hour}}, false, []string{"http done", "agent failed"}, agent},
 		{"nobody else follows", []word{{http, report.Done, 0}}, true, []string{"http done"}, http},
 		{"the agent was about to speak", []word{{http, report.Done, 0}, {agent, report.Final, 0}}, true, []string{"agent modules-final"}, ""},
+		{"systemd is up, and cloud-init failed", []word{{systemd, report.Booting, 0}, {console, report.Failed, 0}, {systemd, report.Done, time.Second}}, false,
+			[]string{"systemd booting", "console failed"}, console},
+		{"systemd before the console", []word{{systemd, report.Done, 0}, {console, report.Failed, time.Second}}, false, []string{"console failed"}, console},
+		{"systemd alone", []word{{systemd, report.Done, 0}}, false, []string{"systemd done"}, systemd},
+		{"credentials: the console", []word{{systemd, report.Booting, 0}, {console, report.Done, 0}, {systemd, report.Failed, time.Second}}, false,
+			[]string{"systemd booting", "systemd failed"}, systemd},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &supervisor{dir: t.TempDir(), log: slog.New(slog.DiscardHandler), answered: map[string]int{}}
+				s.plan.Plain = strings.HasPrefix(c.name, "credentials")
 				s.serial = newSerial(s.dir, func([]byte) {})
 				s.ctx, s.cancel = context.WithCancel(t.Context())
 				var err error

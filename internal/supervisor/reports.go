@@ -74,15 +74,20 @@ func (s *supervisor) take(m report.Message) {
 }
 
 // rank orders the sources of reports by how much they know. A word of one is not asked for once a better one was heard.
-func rank(s report.Source) int {
-	return slices.Index([]report.Source{"", report.SerialConsole, report.Systemd, report.HTTP, report.Agent}, s)
+// systemd is up as well when cloud-init or Ignition has failed; it knows best only where it sets the guest up by itself.
+func (s *supervisor) rank(source report.Source) int {
+	order := []report.Source{"", report.Systemd, report.SerialConsole, report.HTTP, report.Agent}
+	if s.plan.Plain {
+		order[1], order[2] = order[2], order[1]
+	}
+	return slices.Index(order, source)
 }
 
 // hear handles what one of the sources says of the first boot. A final word that is not of the best source waits for a
 // better one, which comes a little later.
 func (s *supervisor) hear(e report.Event) {
 	s.mutex.Lock()
-	worse := rank(e.Source) < rank(s.heard)
+	worse := s.rank(e.Source) < s.rank(s.heard)
 	if !worse {
 		s.heard, s.rough = e.Source, nil
 	}

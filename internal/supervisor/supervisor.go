@@ -49,7 +49,7 @@ type supervisor struct {
 	stopping bool
 	// shutdown is the reason of QEMU's last SHUTDOWN event.
 	shutdown string
-	// heard is the best of the sources that reported so far; see rank.
+	// heard is the best of the sources that reported so far; see the method rank.
 	heard report.Source
 	// answered are the numbers of the reporter's last lines, by boot.
 	answered map[string]int
@@ -156,7 +156,7 @@ func (s *supervisor) name() string { return s.plan.Namespace + "/" + s.plan.Name
 // replay learns from the events of earlier supervisors what the guest said already.
 func (s *supervisor) replay() {
 	for _, e := range s.journal.events {
-		if e.Report != nil && rank(e.Report.Source) > rank(s.heard) {
+		if e.Report != nil && s.rank(e.Report.Source) > s.rank(s.heard) {
 			s.heard = e.Report.Source
 		}
 	}
@@ -277,7 +277,7 @@ func (s *supervisor) finish(err error) {
 	if kept {
 		return // QEMU runs on, and the next client starts a new supervisor
 	}
-	if rough != nil && rank(rough.Source) >= rank(heard) {
+	if rough != nil && s.rank(rough.Source) >= s.rank(heard) {
 		s.firstBoot(*rough)
 	}
 	_ = endProcesses(processesIn(s.dir, s.helpers()...))
