@@ -63,6 +63,10 @@ func (p *Prepared) attach(ctx context.Context, m machine.Machine, o Options, l *
 		return nil
 	}
 	switch {
+	case o.NoSeed && o.VM.Booted && len(s.Trees) > 0:
+		// A service is no drive that can be pulled out: a guest that was set up by one asks for it at each boot, and would
+		// do so for minutes. It is told who it is, and nothing that is for a first boot.
+		s.Volumes, s.Seal = slices.DeleteFunc(s.Volumes, func(v seed.Volume) bool { return v.Name == "" }), true
 	case o.NoSeed && s.DataSource != "": // else the first volume is a medium of the machine's own
 		s = seed.Seed{Machine: s.Machine, Volumes: slices.DeleteFunc(s.Volumes, func(v seed.Volume) bool { return v.Name == "" })}
 	case s.DataSource != "" && s.DataSource != "ignition" && s.DataSource != "ec2":
@@ -143,7 +147,10 @@ func (p *Prepared) prepared(o Options, m *machine.Machine) (done bool, err error
 		return true, nil
 	}
 	config, _, ok := s.Ignition()
-	if !ok || len(s.Volumes) > 0 {
+	switch {
+	case !ok && len(s.Trees) > 0:
+		return true, &InputError{fmt.Errorf("--seed: %s is what a metadata service serves, and not attached to a machine; run the definition with --delivery metadata, or serve it with vmseed metadata", o.Seed)}
+	case !ok || len(s.Volumes) > 0:
 		return true, &InputError{fmt.Errorf("--seed: %s is no image of a seed and no Ignition config", o.Seed)}
 	}
 	if o.Render.DataSource != "" && o.Render.DataSource != "ignition" {

@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,17 +82,48 @@ func TestServedVM(t *testing.T) {
 		t.Errorf("the plan is %s, %v", plan, err)
 	}
 
-	// A start without a seed is one without a service.
-	p, _, err := l.Again(ctx, m, Options{NoSeed: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range p.VM.Attachments {
-		if a.Kind == seed.Endpoint {
-			t.Errorf("without a seed there is %+v", a)
+	// A start without a seed is one without a service, but for a guest that was set up by one.
+	for _, booted := range []bool{false, true} {
+		o := Options{NoSeed: true}
+		o.VM.Booted = booted
+		p, list, err := l.Again(ctx, m, o)
+		if err != nil || list.HasErrors() {
+			t.Fatal(err, list)
+		}
+		served := ""
+		for _, a := range p.VM.Attachments {
+			if a.Kind == seed.Endpoint {
+				served = blobs(t, l, a.Path)
+			}
+		}
+		if strings.Contains(served, m.Identity.UUID) != booted || strings.Contains(served, "canary") {
+			t.Errorf("without a seed (set up before: %t) the guest may fetch %q", booted, served)
+		}
+		if err := p.Discard(); err != nil {
+			t.Error(err)
 		}
 	}
-	if err := p.Discard(); err != nil {
-		t.Error(err)
+}
+
+// TestServedSeed: what a service serves cannot be attached.
+func TestServedSeed(t *testing.T) {
+	l := shelved(t, shelf{})
+	m, _ := l.Engine.Place(machine.Machine{Namespace: "default", Name: "vm", DataSource: "ec2"}, machine.Facts{})
+	p, list, err := l.New(t.Context(), m, Options{})
+	if err != nil || list.HasErrors() {
+		t.Fatal(err, list)
+	}
+	defer p.Discard()
+	for _, a := range p.VM.Attachments {
+		if a.Kind != seed.Endpoint {
+			continue
+		}
+		other := m
+		other.Name = "other"
+		_, _, err := l.New(t.Context(), other, Options{Seed: a.Path})
+		var input *InputError
+		if !errors.As(err, &input) || !strings.Contains(err.Error(), "--delivery metadata") {
+			t.Errorf("%v", err)
+		}
 	}
 }
