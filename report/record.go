@@ -75,12 +75,12 @@ func (r *Record) Webhook(w Webhook, machine string, now time.Time) (Event, bool)
 	switch w.Outcome {
 	case Fail:
 		if e.Error = r.problem(w, "failed", r.Errors); e.Error != "" {
-			note(&r.Errors, e.Error)
+			noteBriefly(&r.Errors, e.Error)
 			worth = true
 		}
 	case Warn:
 		if text := r.problem(w, "warned", r.Warnings); text != "" {
-			note(&r.Warnings, text)
+			noteBriefly(&r.Warnings, text)
 		}
 	}
 	if w.Part != "" {
@@ -96,6 +96,20 @@ func (r *Record) Webhook(w Webhook, machine string, now time.Time) (Event, bool)
 		return r.end(machine, now), true
 	}
 	return e, worth
+}
+
+// maxRecord is how many bytes each list of a record has at most: there may be thousands of guests.
+const maxRecord = 16 << 10
+
+// noteBriefly adds a text to a list of a record, within bounds.
+func noteBriefly(list *[]string, text string) {
+	size := len(text)
+	for _, s := range *list {
+		size += len(s)
+	}
+	if size <= maxRecord {
+		note(list, text)
+	}
 }
 
 // problem says in words what did not go well. A stage has the outcome of its worst part, so it is named only when its parts

@@ -100,21 +100,22 @@ type guest struct {
 
 	mutex  sync.Mutex
 	record report.Record
-	// last is the digest of the final word, once there was one; latest is that of the latest word.
+	// last is the digest of the final word, once there was one; latest is that of the latest word, and kept that of the state
+	// that was kept last.
 	last, latest []byte
-	kept         string
+	kept         [sha256.Size]byte
 	// answered is the last line of each boot's check-in that was taken.
 	answered map[string]int
-	// events and dropped count what was passed on, and what was not taken.
 	// reporter means that a reporter has spoken, and held is for the webhook's final word, which waits for the reporter's.
 	// After that the webhook has until grace to fall silent.
 	reporter bool
 	held     *time.Timer
 	grace    time.Time
-
+	// events and dropped count what was passed on, and what was not taken.
 	events, dropped int
-	tokens          float64
-	filled          time.Time
+	// tokens is what the guest's allowance of requests had left when it was filled last.
+	tokens float64
+	filled time.Time
 }
 
 // state is what is kept of a guest.
@@ -136,7 +137,7 @@ func (i *Intake) Open(machine, instance string, kept []byte) error {
 			return errors.New("the kept state of " + machine + "'s first boot cannot be read")
 		}
 		if s.Instance == instance {
-			g.record, g.last, g.kept = s.Record, s.Last, string(kept)
+			g.record, g.last, g.kept = s.Record, s.Last, sha256.Sum256(kept)
 			g.record.Clean()
 		}
 	}
@@ -155,10 +156,28 @@ func (i *Intake) Close(machine string) {
 	delete(i.guests, machine)
 }
 
-// state returns what is worth keeping of the guest.
-func (g *guest) state() (string, error) {
-	text, err := json.Marshal(state{g.instance, g.last, g.record})
-	return string(text), err
+// current reports whether a guest is still the one that its machine is open for.
+func (i *Intake) current(g *guest) bool {
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	return i.guests[g.machine] == g
+}
+
+// state returns what is worth keeping of the guest: after the final word, that there was one.
+func (g *guest) state() ([]byte, error) {
+	s := state{Instance: g.instance, Last: g.last}
+	if g.last == nil {
+		s.Record = g.record
+	}
+	return json.Marshal(s)
+}
+
+// settle forgets what was of use before the final word alone.
+func (g *guest) settle() {
+	if g.held != nil {
+		g.held.Stop()
+	}
+	g.held, g.answered, g.record = nil, nil, report.Record{}
 }
 
 // allow takes a request out of the guest's allowance, if there is one left.

@@ -262,6 +262,34 @@ func TestNextInstance(t *testing.T) {
 	}
 }
 
+// changing is a body in whose middle something happens.
+type changing struct {
+	io.Reader
+	change func()
+}
+
+func (c *changing) Read(p []byte) (int, error) {
+	if c.change != nil {
+		c.change()
+		c.change = nil
+	}
+	return c.Reader.Read(p)
+}
+
+// TestWordOfAnother: who begins a word as one instance and ends it as another's has ended, or as nobody, has said nothing.
+func TestWordOfAnother(t *testing.T) {
+	d := newDesk(nil)
+	for name, change := range map[string]func(){"next instance": func() { _ = d.Open("ns/vm", "i-2", nil) }, "closed": func() { d.Close("ns/vm") }} {
+		d.Close("ns/vm")
+		_ = d.Open("ns/vm", "i-1", nil)
+		r := httptest.NewRequest(http.MethodPost, d.url("ns/vm", "i-1")+"/check-in", &changing{strings.NewReader(ready), change})
+		w := httptest.NewRecorder()
+		if d.ServeHTTP(w, r); w.Code != 404 || len(d.events) > 0 {
+			t.Errorf("%s: status %d, %v", name, w.Code, d.stages())
+		}
+	}
+}
+
 // A restart between any two words changes nothing of what is heard; what cannot be kept is asked for again.
 func TestRestart(t *testing.T) {
 	words := [][2]string{{"/webhook", broken}, {"/phone-home", home}, {"/webhook", module}, {"/webhook", ran}, {"/webhook", done}}

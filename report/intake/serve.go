@@ -41,6 +41,9 @@ func (i *Intake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	switch tooLong := (*http.MaxBytesError)(nil); {
+	case !i.current(g): // the body may have taken its time
+		i.o.NotFound.ServeHTTP(w, r)
+		return
 	case posted && bytes.Equal(g.last, digest[:]):
 		w.WriteHeader(http.StatusNoContent)
 		return
@@ -195,12 +198,9 @@ func (i *Intake) hold(g *guest, e report.Event, digest []byte, before report.Rec
 		g.held.Stop()
 	}
 	g.held = time.AfterFunc(i.o.Patience, func() {
-		i.mutex.Lock()
-		current := i.guests[g.machine] == g
-		i.mutex.Unlock()
 		g.mutex.Lock()
 		defer g.mutex.Unlock()
-		if !current || g.last != nil {
+		if !i.current(g) || g.last != nil {
 			return
 		}
 		if err := i.end(g, e, digest, before); err != nil {
@@ -227,6 +227,9 @@ func (i *Intake) end(g *guest, e report.Event, digest []byte, before report.Reco
 		}
 		i.o.Log.Warn("a restart will forget a part of a first boot", "machine", g.machine, "reason", err.Error())
 	}
+	if first {
+		g.settle()
+	}
 	return nil
 }
 
@@ -236,12 +239,16 @@ func (i *Intake) keep(g *guest) error {
 		return nil
 	}
 	text, err := g.state()
-	if err != nil || text == g.kept {
+	if err != nil {
 		return err
 	}
-	if err := i.o.Keep(g.machine, []byte(text)); err != nil {
+	digest := sha256.Sum256(text)
+	if digest == g.kept {
+		return nil
+	}
+	if err := i.o.Keep(g.machine, text); err != nil {
 		return err
 	}
-	g.kept = text
+	g.kept = digest
 	return nil
 }
