@@ -18,10 +18,12 @@ const (
 	CodeTokensAlone
 	// CodeNoAddress is for machines that no address leads to.
 	CodeNoAddress
+	// CodeUnknownNIC is for NICs that a guest would not find.
+	CodeUnknownNIC
 )
 
 // Own reports whether a diagnostic of a code is this package's, rather than one about a definition.
-func Own(c diag.Code) bool { return c >= CodeSameAddress && c <= CodeNoAddress }
+func Own(c diag.Code) bool { return c >= CodeSameAddress && c <= CodeUnknownNIC }
 
 // Codes explains the diagnostics of this package.
 func Codes() []diag.Explanation {
@@ -47,5 +49,10 @@ func Codes() []diag.Explanation {
 		{Code: CodeNoAddress, Title: "no address leads to the machine",
 			Text: "The definition has no static address, and neither `--address` nor a lease names one. Until a lease does, the machine's " +
 				"guest reads NoCloud by a URL of its own, or nothing. A start without `--leases` says so of each such machine."},
+		{Code: CodeUnknownNIC, Title: "NIC whose MAC is not stated",
+			Text: "Somebody else has made the guest's NICs, with MACs of his own, and the definition does not state that of one. A guest that is told of " +
+				"a NIC which it does not have comes up without a network. So it is told of no NIC and uses DHCP on the first one that it has. " +
+				"State the MACs, or `match: name` for NICs that have their names in the guest already. Where the guest was made of the output of " +
+				"`vmseed convert --to libvirt`, state the MACs that stand there."},
 	}
 }

@@ -67,6 +67,7 @@ func (s *Service) serve(m machine.Machine) (*served, diag.List) {
 	if len(sources) == 0 {
 		return nil, l
 	}
+	m = withoutUnknown(m, &l)
 	name := m.Namespace + "/" + m.Name
 	instance := m.Identity.Instance()
 	options := s.o.Render
