@@ -55,7 +55,7 @@ spec:
 			v.must(t, bootLimit, "wait", v.name, "--timeout", bootLimit.String())
 			v.examine(t, []check{
 				{"files are not written again", "hostname", "by-hand"},
-				{"nothing leads to the config any more", "grep -c ignition.config.url /proc/cmdline", "0"},
+				{"Ignition does not run again", "grep -c ignition.firstboot /proc/cmdline", "0"},
 				{"still withdrawn", config, "404"},
 			})
 		},
