@@ -92,6 +92,10 @@ func (c *composer) vendorOff() bool {
 
 // behind makes one message of the user-data and of the layers that fill it in.
 func (c *composer) behind(user secret.Text, layers []machine.Layer) secret.Text {
+	more := c.filling(layers)
+	if len(more) == 0 {
+		return user
+	}
 	all := c.part(machine.Layer{Data: user})
 	if len(all) > 0 && cloudconfig.Recognise([]byte(user.Reveal())) != cloudconfig.MIME {
 		at := c.m.Places.Find("userData")
@@ -101,11 +105,7 @@ func (c *composer) behind(user secret.Text, layers []machine.Layer) secret.Text 
 		c.list.Notef(CodeMultipart, at, "use a data source that has vendor-data for guests such as CirrOS that cannot read it",
 			"the user-data and what comes behind it are sent as a MIME multipart message")
 	}
-	all = append(all, c.filling(layers)...)
-	if len(all) == 0 {
-		return user
-	}
-	out, err := mimepart.Build(all)
+	out, err := mimepart.Build(append(all, more...))
 	if err != nil {
 		return c.broken(err)
 	}
