@@ -39,7 +39,7 @@ type check struct {
 	command, want string
 }
 
-// TestBoots boots eleven times in all, and three guests that end in the initramfs; two guests run at once.
+// TestBoots boots thirteen guests, some of them twice, and four that end in the initramfs; two guests run at once.
 func TestBoots(t *testing.T) {
 	for program, debianPackage := range map[string]string{"qemu-system-x86_64": "qemu-system-x86", "ssh-keygen": "openssh-client",
 		"sfdisk": "fdisk", "mke2fs": "e2fsprogs", "debugfs": "e2fsprogs", "qemu-img": "qemu-utils", "isoinfo": "genisoimage", "cloud-localds": "cloud-image-utils"} {
