@@ -135,6 +135,9 @@ func (d *Daemon) launch(ctx context.Context, v *vm, o StartOptions) error {
 	}
 	err = d.publish(ctx, v, func(s *state) error {
 		s.Status, s.Reason, s.Started, s.Ended, s.Generation, s.run = WaitForLaunch, "", time.Now().UTC(), time.Time{}, generation, next
+		if generation != old.Generation {
+			s.PostedPassword = ""
+		}
 		s.RunOnce, s.RunDocuments = o.Documents != nil, o.Documents
 		s.NextRun = s.NextRun && s.RunOnce // a run-once that is rebooted keeps what it was started with
 		return nil
@@ -197,7 +200,7 @@ func (s *state) generation(o StartOptions, content string) (int, string) {
 // backTo makes the VM what it was before a start that failed.
 func (s *state) backTo(old *state) {
 	s.Status, s.Reason, s.Started, s.Ended, s.Generation, s.run = old.Status, old.Reason, old.Started, old.Ended, old.Generation, old.run
-	s.RunOnce, s.RunDocuments, s.NextRun = old.RunOnce, old.RunDocuments, old.NextRun
+	s.RunOnce, s.RunDocuments, s.NextRun, s.PostedPassword = old.RunOnce, old.RunDocuments, old.NextRun, old.PostedPassword
 	if s.Status != Down { // a reboot
 		s.Status, s.Ended, s.RunOnce, s.RunDocuments, s.NextRun, s.run.Again = Down, time.Now().UTC(), false, nil, false, false
 	}

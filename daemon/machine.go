@@ -82,6 +82,9 @@ type Machine struct {
 	FirstBoot *report.Event
 	// Started and Ended are when the last run began and ended; zero when it did not.
 	Started, Ended time.Time
+	// PostedPassword is what the guest of this generation has posted to OpenStack's metadata service: its administrator's
+	// password, encrypted with the machine's first SSH key, in base64.
+	PostedPassword string
 	// SSHPort on 127.0.0.1 leads to the SSH server of the running guest; 0 means that there is none.
 	SSHPort int
 	// RunOnce means that the VM runs with documents that were given for this run alone; RunDocuments are those.

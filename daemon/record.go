@@ -50,6 +50,7 @@ type machineRecord struct {
 	FirstBoot          *report.Event    `json:"firstBoot,omitempty"`
 	Started            time.Time        `json:"started,omitzero"`
 	Ended              time.Time        `json:"ended,omitzero"`
+	PostedPassword     string           `json:"postedPassword,omitempty"`
 	RunOnce            bool             `json:"runOnce,omitempty"`
 	RunDocuments       []documentRecord `json:"runDocuments,omitempty"`
 	NextRun            bool             `json:"nextRun,omitempty"`
@@ -116,7 +117,7 @@ func (s *state) change() (store.Change, error) {
 	text, err := json.Marshal(machineRecord{ID: m.ID, Namespace: m.Namespace, Name: m.Name, Documents: toRecords(m.Documents),
 		FirstBootDocuments: toRecords(m.FirstBootDocuments), Template: m.Template, Disks: m.Disks, Created: m.Created, Status: m.Status,
 		Reason: m.Reason, Initialized: m.Initialized, FirstBoot: m.FirstBoot, Started: m.Started, Ended: m.Ended, RunOnce: m.RunOnce,
-		RunDocuments: toRecords(m.RunDocuments), NextRun: m.NextRun, Generation: m.Generation, Jobs: m.Jobs, Run: s.run, Said: s.said})
+		PostedPassword: m.PostedPassword, RunDocuments: toRecords(m.RunDocuments), NextRun: m.NextRun, Generation: m.Generation, Jobs: m.Jobs, Run: s.run, Said: s.said})
 	return store.Change{Kind: store.VM, ID: m.ID, Value: text}, err
 }
 
@@ -128,7 +129,7 @@ func readState(text []byte) (*state, error) {
 	return &state{run: r.Run, said: r.Said, Machine: Machine{ID: r.ID, Namespace: r.Namespace, Name: r.Name, Documents: fromRecords(r.Documents),
 		FirstBootDocuments: fromRecords(r.FirstBootDocuments), Template: r.Template, Disks: r.Disks, Created: r.Created, Status: r.Status,
 		Reason: r.Reason, Initialized: r.Initialized, FirstBoot: r.FirstBoot, Started: r.Started, Ended: r.Ended, RunOnce: r.RunOnce,
-		RunDocuments: fromRecords(r.RunDocuments), NextRun: r.NextRun, Generation: r.Generation, Jobs: r.Jobs}}, nil
+		PostedPassword: r.PostedPassword, RunDocuments: fromRecords(r.RunDocuments), NextRun: r.NextRun, Generation: r.Generation, Jobs: r.Jobs}}, nil
 }
 
 type templateRecord struct {

@@ -178,6 +178,9 @@ func (s *state) take(e supervisor.Event) (events []Event) {
 	case e.Report != nil:
 		return s.hear(*e.Report)
 	case e.Note != "" || e.Condition != nil:
+		if e.Password != nil {
+			s.PostedPassword = e.Password.Encrypted
+		}
 		if s.run.Told++; s.run.Told > heard {
 			return nil
 		}

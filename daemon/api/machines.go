@@ -17,7 +17,7 @@ import (
 func show(m daemon.Machine) client.Machine {
 	out := client.Machine{ID: m.ID, Namespace: m.Namespace, Name: m.Name, Status: string(m.Status), Reason: m.Reason, Template: m.Template, Disks: m.Disks,
 		Created: m.Created, Started: m.Started, Ended: m.Ended, Initialized: m.Initialized, SSHPort: m.SSHPort, RunOnce: m.RunOnce,
-		Generation: m.Generation, Jobs: m.Jobs}
+		Generation: m.Generation, Jobs: m.Jobs, PostedPassword: m.PostedPassword}
 	if m.FirstBoot != nil {
 		out.FirstBoot = &client.FirstBoot{Event: *m.FirstBoot}
 		out.FirstBoot.OK, out.FirstBoot.Reasons = report.Judge(*m.FirstBoot, report.FailOnWarning)

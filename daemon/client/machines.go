@@ -28,6 +28,9 @@ type Machine struct {
 	// Initialized means that a first boot ended with the guest's own word, which is FirstBoot.
 	Initialized bool       `json:"initialized"`
 	FirstBoot   *FirstBoot `json:"firstBoot,omitempty"`
+	// PostedPassword is what the guest has posted to OpenStack's metadata service: its administrator's password, encrypted
+	// with the machine's first SSH key, in base64.
+	PostedPassword string `json:"postedPassword,omitempty"`
 	// SSHPort is a port of 127.0.0.1 on the daemon's host.
 	SSHPort int `json:"sshPort,omitempty"`
 	// RunOnce means that this run has documents of its own.

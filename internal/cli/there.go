@@ -126,6 +126,9 @@ func state(m client.Machine) supervisor.State {
 	if m.FirstBoot != nil {
 		s.FirstBoot = &m.FirstBoot.Event
 	}
+	if m.PostedPassword != "" {
+		s.Password = &supervisor.Password{Encrypted: m.PostedPassword}
+	}
 	return s
 }
 

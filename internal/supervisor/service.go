@@ -100,8 +100,9 @@ func (s *supervisor) postPassword(site *metadata.Site, password []byte) error {
 		}
 		return r
 	}, string(password))
-	s.update(func(st *State) { st.Password = &Password{Instance: site.Identity().InstanceID, Encrypted: text} })
-	s.note("the guest has posted the password of its administrator, encrypted with its SSH key")
+	posted := &Password{Instance: site.Identity().InstanceID, Encrypted: text}
+	s.update(func(st *State) { st.Password = posted })
+	s.journal.add(Event{Note: "the guest has posted the password of its administrator, encrypted with its SSH key", Password: posted})
 	return nil
 }
 

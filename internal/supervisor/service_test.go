@@ -170,13 +170,18 @@ func TestService(t *testing.T) {
 		t.Fatal(err)
 	}
 	var heard []string
+	posted := false
 	e, err := c.WaitFirstBoot(within(t), func(e supervisor.Event) {
+		posted = posted || e.Note != "" && e.Password != nil && e.Password.Encrypted == "ZW5jcnlwdGVk"
 		if e.Report != nil {
 			heard = append(heard, string(e.Report.Source))
 		}
 	})
 	if err != nil || e.Source != report.Agent || e.Stage != report.Done || !strings.HasPrefix(strings.Join(heard, " "), "http agent") {
 		t.Errorf("%+v, %v, after reports from %q", e, err, heard)
+	}
+	if !posted {
+		t.Error("those who follow the VM are not told of the password")
 	}
 	sealed(t, c, g)
 

@@ -57,8 +57,8 @@ type State struct {
 // Password is the password of the guest's administrator as cloudbase-init posts it: encrypted with the machine's first
 // SSH key, in base64.
 type Password struct {
-	// Instance is the instance id of the guest that posted it.
-	Instance  string `json:"instance"`
+	// Instance is the instance id of the guest that posted it; of a daemon's VM it is that which the VM has.
+	Instance  string `json:"instance,omitempty"`
 	Encrypted string `json:"encrypted"`
 }
 
@@ -107,4 +107,6 @@ type Event struct {
 	Note      string        `json:"note,omitempty"`
 	Report    *report.Event `json:"report,omitempty"`
 	Condition *Condition    `json:"condition,omitempty"`
+	// Password is what the guest has posted, beside a Note that says so.
+	Password *Password `json:"password,omitempty"`
 }
