@@ -34,7 +34,7 @@ func (g Guest) tags(t leaves) (l diag.List) {
 			continue
 		}
 		t["tags/instance/"+name] = tags[name]
-		heard(&l, place, "tag "+name, tags[name])
+		heard(&l, place, fmt.Sprintf("the tag %q", name), tags[name])
 	}
 	return l
 }
@@ -78,7 +78,24 @@ func (t leaves) overlay(m machine.Machine, l *diag.List) (keys []string, stated 
 			o.lay(key, key, over[key])
 		}
 	}
+	t.directories(m.MetaData, l)
 	return keys, stated
+}
+
+// directories says where the author's meta-data leave no directory in which cloud-init looks without asking whether it is one.
+func (t leaves) directories(layers []machine.Layer, l *diag.List) {
+	const remedy = "make it a mapping with the keys that EC2 has"
+	if _, leaf := t["placement"]; leaf {
+		l.Warnf(CodeValue, place(layers, "placement"), remedy, "cloud-init fails, because the meta-data \"placement\" is no mapping")
+	}
+	network, interfaces := false, false
+	for path := range t {
+		network = network || strings.HasPrefix(path, "network/")
+		interfaces = interfaces || strings.HasPrefix(path, macs)
+	}
+	if network && !interfaces {
+		l.Warnf(CodeValue, place(layers, "network"), remedy, "cloud-init fails, because the meta-data \"network\" has no mapping interfaces with a mapping macs")
+	}
 }
 
 // place finds where the last of the layers has a key.
