@@ -14,6 +14,7 @@ import (
 	"github.com/vmseed/vmseed/format/ignconfig"
 	"github.com/vmseed/vmseed/image"
 	"github.com/vmseed/vmseed/internal/boot"
+	"github.com/vmseed/vmseed/internal/metadataservice"
 	"github.com/vmseed/vmseed/internal/supervisor"
 )
 
@@ -42,16 +43,21 @@ func (a *app) words() map[string][]string {
 		"accel": accels(), "arch": {"amd64", "arm64"}, "datasource": a.dataSources(), "delivery": boot.Ways(), "diagnostics": forms,
 		"dsmode": {"local", "net", "disabled"}, "fail-on": {"error", "warning", "deprecated"}, "firmware": {"bios", "uefi"}, "guest": guests(),
 		"ignition-platform": ignition.Platforms(), "net": networks(), "pull": policies, "to": a.engine.Forms(),
+		"metadata datasource": metadataservice.DataSources(), "metadata log-format": {"text", "json"}, "metadata list": {"table", "json"}, "serve log-format": {"text", "json"},
 		"render format": names(a.engine.Deliveries), "list output": {"json"}, "inspect output": {"json"}, "ls output": {"json"},
 	}
 }
 
-// complete tells the shells which words a command and those below it take where that is no file.
+// complete tells the shells which words a command and those below it take where that is no file. Words of a command go before
+// those of all.
 func complete(cmd *cobra.Command, words map[string][]string) {
 	for flag, values := range words {
 		command, name, ok := strings.Cut(flag, " ")
 		if !ok {
 			command, name = cmd.Name(), flag
+			if _, own := words[command+" "+name]; own {
+				continue
+			}
 		}
 		if command == cmd.Name() && cmd.LocalFlags().Lookup(name) != nil {
 			// The only error is that the flag is completed already.

@@ -145,16 +145,23 @@ func (f *metadataFlags) check() error {
 	case len(f.listen) == 0:
 		return usagef("--listen takes HOST:PORT")
 	}
-	for _, l := range append(slices.Clone(f.listen), f.proxyListen) {
-		if _, _, err := net.SplitHostPort(l); l != "" && err != nil {
-			return usagef("--listen and --proxy-listen take HOST:PORT, not %q", l)
+	for _, l := range f.listen {
+		if err := checkListen("--listen", l); err != nil {
+			return err
 		}
+	}
+	if f.proxyListen != "" {
+		if err := checkListen("--proxy-listen", f.proxyListen); err != nil {
+			return err
+		}
+	}
+	if err := checkMetrics(f.metrics); err != nil {
+		return err
 	}
 	if slices.Contains(f.listen, f.proxyListen) {
 		return usagef("--proxy-listen is for proxies alone; guests need another port than %s", f.proxyListen)
 	}
-	switch f.in.dataSource {
-	case "", "ec2", "openstack", "nocloud", "nocloud-net", "ignition":
+	if x := f.in.dataSource; x == "" || x == "nocloud-net" || slices.Contains(metadataservice.DataSources(), x) {
 		return nil
 	}
 	return usagef("--datasource takes ec2, openstack, nocloud or ignition, not %q: guests read no other over HTTP", f.in.dataSource)
@@ -281,7 +288,7 @@ func (a *app) runMetadata(ctx context.Context, f *metadataFlags, args []string) 
 
 // hostTroubleUnlessUsage makes an error one of this host, unless it is one of the command line or of its files.
 func hostTroubleUnlessUsage(err error) error {
-	if status := statusOf(err); status == exitUsage || status == exitInput {
+	if status := statusOf(err); !errors.Is(err, metadataservice.ErrState) && (status == exitUsage || status == exitInput) {
 		return err
 	}
 	return hostTrouble(err)

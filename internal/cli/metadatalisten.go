@@ -58,11 +58,36 @@ func listenMetadata(f *metadataFlags, s *metadataservice.Service, m *metadataser
 	return out, nil
 }
 
+// checkListen refuses what is no address to listen on.
+func checkListen(flag, address string) error {
+	if !listenable(address) {
+		return usagef("%s takes HOST:PORT, not %q", flag, address)
+	}
+	return nil
+}
+
+// checkMetrics refuses what is no address for --metrics, which may be none.
+func checkMetrics(address string) error {
+	if address != "" && !listenable(address) {
+		return usagef("--metrics takes [HOST]:PORT, not %q", address)
+	}
+	return nil
+}
+
+// listenable reports whether an address has the form HOST:PORT, with a port that there is.
+func listenable(address string) bool {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	return err == nil
+}
+
 // listenMetrics opens the listener for Prometheus. Without a host it is on this one alone.
 func listenMetrics(address string, m *metadataservice.Metrics) (listening, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return listening{}, fmt.Errorf("--metrics takes [HOST]:PORT, not %q", address)
+		return listening{}, err
 	}
 	if host == "" {
 		host = "127.0.0.1"

@@ -106,8 +106,8 @@ func (f *serveFlags) check() (map[string]string, error) {
 	case f.plain && f.cert != "":
 		return nil, usagef("--http and --tls-cert exclude each other")
 	}
-	if _, _, err := net.SplitHostPort(f.listen); err != nil {
-		return nil, usagef("--listen takes HOST:PORT, not %q", f.listen)
+	if err := checkListen("--listen", f.listen); err != nil {
+		return nil, err
 	}
 	if f.plain && !loopbackListen(f.listen) {
 		return nil, usagef("--http would send passwords in clear over the network; listen on 127.0.0.1 with it")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"path/filepath"
 	"sync"
 	"time"
@@ -29,11 +28,11 @@ func (f *besideFlags) check() error {
 		return usagef("--metadata-url, --metadata-address and --metadata-leases need --metadata-listen")
 	}
 	for _, l := range f.listen {
-		if _, _, err := net.SplitHostPort(l); err != nil {
-			return usagef("--metadata-listen takes HOST:PORT, not %q", l)
+		if err := checkListen("--metadata-listen", l); err != nil {
+			return err
 		}
 	}
-	return nil
+	return checkMetrics(f.metrics)
 }
 
 // beside is the metadata service of the daemon, for guests that it does not run, and its metrics.

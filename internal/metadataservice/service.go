@@ -115,6 +115,9 @@ type served struct {
 	told     []Told
 }
 
+// ErrState means that Options.StateDir cannot be used.
+var ErrState = errors.New("the state directory of the metadata service")
+
 // New makes a service and loads its machines. With an error, or with an error among the diagnostics, there is none.
 func New(ctx context.Context, o Options) (*Service, diag.List, error) {
 	if o.Log == nil {
@@ -130,7 +133,9 @@ func New(ctx context.Context, o Options) (*Service, diag.List, error) {
 		o.Metrics = NewMetrics()
 	}
 	state, key, err := openState(o.StateDir)
-	if err == nil {
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrState, err)
+	} else {
 		err = o.Metrics.use()
 	}
 	if err != nil {

@@ -24,6 +24,9 @@ const (
 	ignition  = "ignition"
 )
 
+// DataSources are the names of the data sources whose guests read HTTP.
+func DataSources() []string { return []string{ec2, openstack, nocloud, ignition} }
+
 // optionalTokens lets the paths of EC2 be read without a token.
 const optionalTokens = "optional"
 
