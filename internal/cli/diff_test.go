@@ -37,13 +37,14 @@ func TestDiffOfRevisions(t *testing.T) {
 	}
 }
 
-// TestDiffOfDirectories finds nothing different in a directory for a web server and the definition that it was made of.
+// TestDiffOfDirectories finds nothing different in a directory for a web server and the definition that it was made of, and
+// hears what the server has to do.
 func TestDiffOfDirectories(t *testing.T) {
 	dir := t.TempDir()
 	const definition = "../../examples/ec2/web.yaml"
-	for _, source := range []string{"ec2", "openstack", "nocloud-net"} {
+	for source, needs := range map[string]string{"ec2": "which has to give session tokens and list", "openstack": "which has to list", "nocloud-net": "/; the VM needs"} {
 		at := filepath.Join(dir, source)
-		if status, _, err := command(t, "", "render", "--datasource", source, "--format", "dir", "-o", at, definition); status != 0 {
+		if status, _, err := command(t, "", "render", "--datasource", source, "--format", "dir", "-o", at, definition); status != 0 || !strings.Contains(err, needs) {
 			t.Fatalf("%s: %d %s", source, status, err)
 		}
 		for _, pair := range [][]string{{at, definition}, {definition, at}} {

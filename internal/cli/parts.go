@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/vmseed/vmseed/delivery"
@@ -118,7 +119,14 @@ func finds(s seed.Seed, format, base string) string {
 	}
 	text := s.Machine.String() + ": "
 	if format == "dir" {
-		text += "the directory is what a web server has at " + base + "; "
+		text += "the directory is what a web server has at " + base
+		switch {
+		case slices.ContainsFunc(s.Trees, func(t seed.Tree) bool { return t.Tokens == seed.TokensRequired }):
+			text += ", which has to give session tokens and list directories one name a line, as vmseed's own does with the format metadata"
+		case !anywhere(s):
+			text += ", which has to list directories one name a line, as vmseed's own does with the format metadata"
+		}
+		text += "; "
 	} else {
 		text += "the guest looks for a server at " + base + "; "
 	}
