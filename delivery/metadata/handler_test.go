@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -336,6 +337,38 @@ func TestReportsAndHooks(t *testing.T) {
 	if got := logged("/" + strings.Repeat("ü", 999)); len(got) > maxLogged+3 || !utf8.ValidString(got) {
 		t.Errorf("a long path is logged as %q", got)
 	}
+}
+
+// TestSharedContent: what several protocols serve alike is in memory once, and is sealed in all of them.
+func TestSharedContent(t *testing.T) {
+	s := allSeed("vm", "")
+	for i := range s.Trees {
+		s.Trees[i].Blobs = append(s.Trees[i].Blobs, seed.Blob{Path: "large", Content: secret.New(large()), Sealable: s.Trees[i].Name == "ec2"})
+	}
+	const sites = 100
+	all := make([]*Site, sites)
+	use := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := use()
+	for i := range all {
+		all[i] = mustSite(t, s)
+	}
+	each := (use() - before) / sites
+	if t.Logf("%d bytes a machine, %d of them its user-data", each, len(large())); each > int64(len(large()))*2 {
+		t.Errorf("a machine of four protocols takes %d bytes", each)
+	}
+	all[0].Seal()
+	h := NewHandler(Config{Identify: Only(all[0])})
+	for path, want := range map[string]int{"/latest/large": 404, "/openstack/latest/large": 200, "/nocloud/large": 200} {
+		if code, _, _, body, _ := get(h, path); code != want || code == 200 && body != large() {
+			t.Errorf("%s: %d", path, code)
+		}
+	}
+	runtime.KeepAlive(all)
 }
 
 // TestLoggedPaths: no way to write a signed path puts its signature into the log.

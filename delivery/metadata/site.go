@@ -90,6 +90,14 @@ func (s *Site) setPassword(password []byte, keep func(*Site, []byte) error) (fir
 	return true, nil
 }
 
+// RestorePassword gives the site the password that its guest posted before a restart, as Config.Password was told of it.
+// One that it has already stays.
+func (s *Site) RestorePassword(password secret.Text) {
+	if !password.IsZero() {
+		_, _ = s.setPassword([]byte(password.Reveal()), nil)
+	}
+}
+
 // Inherit takes over from the site that this one replaces what guests and hosts made of it: a posted password, and the
 // seal. A site of another machine or of another instance leaves nothing.
 func (s *Site) Inherit(old *Site) {

@@ -81,8 +81,9 @@ func newHead(contentType string, length int) *head {
 
 func newView(trees []seed.Tree) *view {
 	v := &view{}
+	large := map[string][]byte{}
 	for _, t := range trees {
-		b := newBranch(t)
+		b := newBranch(t, large)
 		for _, path := range t.Roots {
 			v.roots = append(v.roots, root{path, b})
 		}
@@ -93,10 +94,10 @@ func newView(trees []seed.Tree) *view {
 }
 
 // smallBlob is the size below which the blobs of a tree share one piece of memory: most are a few bytes. Sealing makes
-// another piece, so that this one goes away.
+// another piece, so that this one goes away. Large ones that are the same in several trees, as user-data may be, are there once.
 const smallBlob = 1 << 10
 
-func newBranch(t seed.Tree) *branch {
+func newBranch(t seed.Tree, large map[string][]byte) *branch {
 	b := &branch{name: t.Name, tokens: t.Tokens, hopLimit: max(1, t.HopLimit), entries: make(map[string]*entry, len(t.Blobs)*3/2)}
 	size := 0
 	for _, blob := range t.Blobs {
@@ -106,11 +107,15 @@ func newBranch(t seed.Tree) *branch {
 	}
 	small, entries := make([]byte, 0, size), make([]entry, len(t.Blobs))
 	for i, blob := range t.Blobs {
-		content := []byte(blob.Content.Reveal())
-		if len(content) < smallBlob {
+		text := blob.Content.Reveal()
+		content := large[text]
+		if len(text) < smallBlob {
 			begin := len(small)
-			small = append(small, content...)
+			small = append(small, text...)
 			content = small[begin:len(small):len(small)]
+		} else if content == nil {
+			content = []byte(text)
+			large[text] = content
 		}
 		entries[i] = entry{content: content, head: newHead(blob.ContentType, len(content)), sealable: blob.Sealable,
 			listing: strings.HasSuffix(blob.Path, "/")}
@@ -220,7 +225,9 @@ func (b *branch) sealed() *branch {
 		case e.derived:
 		case !e.sealable:
 			kept := *e
-			kept.content = bytes.Clone(e.content)
+			if len(e.content) < smallBlob {
+				kept.content = bytes.Clone(e.content)
+			}
 			out.entries[path] = &kept
 		case b.name == noCloud:
 			out.entries[path] = newEntry(nil, e.head.contentType[0])

@@ -49,9 +49,9 @@ type Options struct {
 	// such as by the address. Another machine's URL is then as good as none. known is false where it does not know.
 	Sender func(context.Context) (machine string, known bool)
 	// Keep stores what Open shall be given after a restart of this program, for a machine. It is called for one machine
-	// once at a time, for several at the same time. Before the guest gets an answer to its final word, its state is kept: with an error the guest is
-	// told to try again. Without Keep, a restart in the middle of a first boot forgets the host keys and the failed modules
-	// that were told before it, and the URL takes a first boot's words again after the final one.
+	// once at a time, for several at the same time. Before the guest gets an answer to its final word, its state is kept:
+	// with an error the guest is told to try again. Without Keep, a restart in the middle of a first boot forgets the host
+	// keys and the failed modules that were told before it, and the URL takes a first boot's words again after the final one.
 	Keep func(machine string, state []byte) error
 	// Patience is how long the webhook's final word waits for that of a reporter that the guest has too, and which tells
 	// why something failed; zero means 20 seconds.
