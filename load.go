@@ -148,8 +148,9 @@ func (s *sorter) take(in Input) {
 	objects, rest, problems := kubeobject.Read(values)
 	s.list = append(s.list, problems...)
 	s.objects = append(s.objects, objects...)
+	lines := bytes.SplitAfter(in.Data, []byte("\n"))
 	for _, v := range rest {
-		s.definition(frontend.Document{File: in.File, Data: in.Data, Tree: v}, text(in.Data, v, values))
+		s.definition(frontend.Document{File: in.File, Data: in.Data, Tree: v}, text(lines, v, values))
 	}
 }
 
@@ -189,9 +190,9 @@ func (s *sorter) definition(d frontend.Document, text []byte) {
 
 func head(data []byte) []byte { return data[:min(len(data), sniffed)] }
 
-// text returns the part of a file from the first line of a document to that of the next one. A document inside a List
+// text returns the part of a file, given as its lines, from the first line of a document to that of the next one. A document inside a List
 // object has the text of the List.
-func text(data []byte, v tree.Value, documents []tree.Value) []byte {
+func text(lines [][]byte, v tree.Value, documents []tree.Value) []byte {
 	from, to := v.Range().Start.Line, 0
 	for _, d := range documents {
 		if start := d.Range().Start.Line; start > from {
@@ -199,7 +200,6 @@ func text(data []byte, v tree.Value, documents []tree.Value) []byte {
 			break
 		}
 	}
-	lines := bytes.SplitAfter(data, []byte("\n"))
 	if to == 0 || to > len(lines) {
 		to = len(lines) + 1
 	}
