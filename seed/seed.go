@@ -124,6 +124,8 @@ type Firmware struct {
 	// Credentials are for the guest's systemd (systemd.system-credentials(7)), which finds them in OEM strings or in
 	// files of the firmware configuration device.
 	Credentials []Credential
+	// Systemd is the release that reads them, such as 257, or 0 for one that is not known.
+	Systemd int
 }
 
 // Credential is a credential of systemd.

@@ -130,6 +130,7 @@ func (c Credentials) Render(m machine.Machine, o datasource.Options) (seed.Seed,
 	g.settings(guest, o)
 	g.finish()
 	if !g.list.HasErrors() {
+		s.Firmware.Systemd = guest.release
 		for _, name := range slices.Sorted(maps.Keys(g.out)) {
 			s.Firmware.Credentials = append(s.Firmware.Credentials, seed.Credential{Name: name, Content: secret.New(g.out[name])})
 		}

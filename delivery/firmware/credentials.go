@@ -28,9 +28,11 @@ const (
 	// point, and the machine's own structures need some of it. QEMU refuses more there. At the 64-bit entry point it
 	// does not, and the guest finds a small part of the strings without a word on the rest.
 	maxTables = 60 << 10
-	// pageOfTables is how many bytes of strings every systemd reads: up to 252 at least it takes one page of the structure,
-	// header and last NUL included, and passes over what was cut off. 257 reads all.
+	// pageOfTables is how many bytes of strings every systemd reads. Before readsAll it takes one page of the structure, header
+	// and last NUL included, and passes over what was cut off.
 	pageOfTables = 4096 - 5 - 1
+	// readsAll is the first release of systemd that reads all strings (its pull request 33539).
+	readsAll = 257
 )
 
 // The limits of the firmware configuration device.
@@ -51,7 +53,7 @@ func SMBIOS() Firmware { return Firmware{"smbios"} }
 
 // FitsSMBIOS reports whether the OEM strings of a seed have room in the SMBIOS tables, and in what every systemd reads of those.
 func FitsSMBIOS(s seed.Seed) bool {
-	return checkStrings(s, s.Firmware.Credentials, pageOfTables) == nil
+	return checkStrings(s, nil, pageOfTables) == nil
 }
 
 // oemString is the string that holds a credential.
@@ -72,8 +74,8 @@ func (f Firmware) credentials(s seed.Seed) ([]blob, error) {
 	for _, c := range all {
 		total += c.Content.Len()
 		switch {
-		case c.Name == "" || len(c.Name) > maxStrings || strings.ContainsFunc(c.Name, func(r rune) bool { return r <= ' ' || r > '~' || r == '/' || r == '=' || r == '\\' }):
-			return nil, fmt.Errorf("%w: %q is no name of a credential, which is the name of a file without = and has at most 255 characters", delivery.ErrName, c.Name)
+		case c.Name == "" || len(c.Name) > maxStrings || strings.ContainsFunc(c.Name, func(r rune) bool { return r <= ' ' || r > '~' || r == '/' || r == '=' || r == ':' }):
+			return nil, fmt.Errorf("%w: %q is no name of a credential, which is the name of a file of at most 255 ASCII characters without : and =", delivery.ErrName, c.Name)
 		case taken[c.Name]:
 			return nil, fmt.Errorf("%w: the credential %q is there twice", delivery.ErrName, c.Name)
 		}
@@ -82,26 +84,20 @@ func (f Firmware) credentials(s seed.Seed) ([]blob, error) {
 	if total > maxCredentials {
 		return nil, fmt.Errorf("%w: the credentials have %d bytes, and systemd takes %d; let the guest fetch large files itself", ErrTooLarge, total, maxCredentials)
 	}
-	items := map[string]bool{}
-	if f.form == "fw_cfg" {
-		bySize := slices.SortedStableFunc(slices.Values(all), func(a, b seed.Credential) int { return cmp.Compare(b.Content.Len(), a.Content.Len()) })
-		for _, c := range bySize {
-			if checkItem(itemPrefix+c.Name) == nil && len(items)+len(s.Firmware.FwCfg) < maxItems {
-				items[c.Name] = true
-			}
-		}
-	}
-	var strings []seed.Credential
+	items := f.items(s)
 	var out []blob
 	for _, c := range all {
 		if items[c.Name] {
 			out = append(out, blob{content: []byte(c.Content.Reveal()), attach: seed.Attachment{Kind: seed.FwCfgFile, Name: itemPrefix + c.Name}})
 			continue
 		}
-		strings = append(strings, c)
 		out = append(out, blob{content: []byte(oemString(c)), attach: seed.Attachment{Kind: seed.SMBIOSRow, Type: 11, Field: "path", Name: c.Name}})
 	}
-	if err := checkStrings(s, strings, maxTables); err != nil {
+	room := maxTables
+	if release := s.Firmware.Systemd; release != 0 && release < readsAll {
+		room = pageOfTables
+	}
+	if err := checkStrings(s, items, room); err != nil {
 		remedy := "deliver them by fw_cfg"
 		if f.form == "fw_cfg" {
 			remedy = fmt.Sprintf("let the guest fetch large files itself: an item has a name of at most %d characters, and these are strings because theirs are longer",
@@ -112,11 +108,39 @@ func (f Firmware) credentials(s seed.Seed) ([]blob, error) {
 	return out, nil
 }
 
-// checkStrings holds the strings of a seed to the limits of the tables, of which room bytes are for them.
-func checkStrings(s seed.Seed, credentials []seed.Credential, room int) error {
-	count, size := len(credentials), 0
-	for _, c := range credentials {
-		size += len(stringPrefix) + len(c.Name) + 1 + base64.StdEncoding.EncodedLen(c.Content.Len()) + 1
+// items are the names of the credentials that go as items.
+func (f Firmware) items(s seed.Seed) map[string]bool {
+	items := map[string]bool{}
+	if f.form != "fw_cfg" {
+		return items
+	}
+	bySize := slices.SortedStableFunc(slices.Values(s.Firmware.Credentials), func(a, b seed.Credential) int { return cmp.Compare(b.Content.Len(), a.Content.Len()) })
+	for _, c := range bySize {
+		if checkItem(itemPrefix+c.Name) == nil && len(items)+len(s.Firmware.FwCfg) < maxItems {
+			items[c.Name] = true
+		}
+	}
+	return items
+}
+
+// Uncertain says which systemd reads all credentials of a seed that goes this way, when the guest's is not known and not
+// every one does. Else it is "".
+func (f Firmware) Uncertain(s seed.Seed) string {
+	if s.Firmware.Systemd != 0 || checkStrings(s, f.items(s), pageOfTables) == nil {
+		return ""
+	}
+	return fmt.Sprintf("the OEM strings have more than the %d bytes that systemd before %d reads; it passes over the others", pageOfTables, readsAll)
+}
+
+// checkStrings holds the strings of a seed, which are those credentials that are no items, to the limits of the tables. Of
+// these room bytes are for them.
+func checkStrings(s seed.Seed, items map[string]bool, room int) error {
+	count, size := 0, 0
+	for _, c := range s.Firmware.Credentials {
+		if !items[c.Name] {
+			count++
+			size += len(stringPrefix) + len(c.Name) + 1 + base64.StdEncoding.EncodedLen(c.Content.Len()) + 1
+		}
 	}
 	for _, row := range s.Firmware.SMBIOS {
 		if row.Type == 11 {
@@ -127,6 +151,8 @@ func checkStrings(s seed.Seed, credentials []seed.Credential, room int) error {
 	switch {
 	case count > maxStrings:
 		return fmt.Errorf("%w: there are %d OEM strings, and the SMBIOS tables number them up to %d", ErrTooLarge, count, maxStrings)
+	case size > room && room < maxTables:
+		return fmt.Errorf("%w: the credentials come to %d bytes as OEM strings, and systemd %d reads %d of them", ErrTooLarge, size, s.Firmware.Systemd, room)
 	case size > room:
 		return fmt.Errorf("%w: the credentials come to %d bytes as OEM strings, and the SMBIOS tables take %d", ErrTooLarge, size, room)
 	}

@@ -74,6 +74,12 @@ func TestLimits(t *testing.T) {
 	}
 	// What a string needs beside the content: prefix, name, equals sign and NUL.
 	room := maxTables - len(stringPrefix) - len("x=") - 1
+	page := pageOfTables - len(stringPrefix) - len("x=") - 1
+	of := func(systemd int, sizes map[string]int) seed.Seed {
+		s := credentials(sizes)
+		s.Firmware.Systemd = systemd
+		return s
+	}
 	for name, c := range map[string]struct {
 		d    Firmware
 		s    seed.Seed
@@ -91,9 +97,15 @@ func TestLimits(t *testing.T) {
 		"no name":                      {SMBIOS(), credentials(map[string]int{"": 1}), "no name"},
 		"a name with an equals sign":   {SMBIOS(), credentials(map[string]int{"a=b": 1}), "no name"},
 		"a name that leads elsewhere":  {FwCfg(), credentials(map[string]int{"../escape": 1}), "no name"},
+		"a name with a colon":          {SMBIOS(), credentials(map[string]int{"systemd.extra-unit.a:b.service": 1}), "no name"},
+		"a name of an escaped unit":    {SMBIOS(), credentials(map[string]int{`systemd.extra-unit.a\x20b.service`: 1}), ""},
 		"a name with a line break":     {SMBIOS(), credentials(map[string]int{"a\nb": 1}), "no name"},
 		"Ignition's own block device":  {VirtioBlk(), credentials(map[string]int{"x": 1}), "no systemd"},
 		"a plain file of an Ignition":  {Ign(), credentials(map[string]int{"x": 1}), "no Ignition config"},
+		"a page of systemd 252":        {SMBIOS(), of(252, map[string]int{"x": page / 4 * 3}), ""},
+		"more than systemd 252 reads":  {SMBIOS(), of(252, map[string]int{"x": page/4*3 + 1}), "systemd 252 reads 4090 of them; deliver them by fw_cfg"},
+		"what systemd 257 reads":       {SMBIOS(), of(257, map[string]int{"x": room / 4 * 3}), ""},
+		"long names, for systemd 256":  {FwCfg(), of(256, map[string]int{"systemd.extra-unit.vmseed-runcmd.service": page}), "at most 28 characters"},
 		"strings of the seed, as well": {SMBIOS(), withString(credentials(map[string]int{"x": room / 4 * 3})), "OEM strings"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +131,6 @@ func TestLimits(t *testing.T) {
 			}
 		})
 	}
-	page := pageOfTables - len(stringPrefix) - len("x=") - 1
 	if FitsSMBIOS(credentials(map[string]int{"x": page/4*3 + 1})) || !FitsSMBIOS(credentials(map[string]int{"x": page / 4 * 3})) {
 		t.Error("FitsSMBIOS does not keep to what every systemd reads")
 	}
@@ -131,4 +142,27 @@ func TestLimits(t *testing.T) {
 func withString(s seed.Seed) seed.Seed {
 	s.Firmware.SMBIOS = []seed.SMBIOS{{Type: 11, Field: "value", Value: "more"}}
 	return s
+}
+
+// TestUncertain: only of a guest whose systemd is not known is it uncertain whether it reads all strings.
+func TestUncertain(t *testing.T) {
+	unit := "systemd.extra-unit.vmseed-runcmd.service"
+	for name, c := range map[string]struct {
+		d       Firmware
+		systemd int
+		sizes   map[string]int
+		want    bool
+	}{
+		"small":               {SMBIOS(), 0, map[string]int{"x": 1000}, false},
+		"large":               {SMBIOS(), 0, map[string]int{"x": 10_000}, true},
+		"by fw_cfg":           {FwCfg(), 0, map[string]int{"x": 10_000}, false},
+		"long name by fw_cfg": {FwCfg(), 0, map[string]int{unit: 10_000}, true},
+		"known":               {SMBIOS(), 257, map[string]int{"x": 10_000}, false},
+	} {
+		s := credentials(c.sizes)
+		s.Firmware.Systemd = c.systemd
+		if got := c.d.Uncertain(s); (got != "") != c.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
 }

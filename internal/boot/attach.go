@@ -205,6 +205,7 @@ func (l *Launcher) ways(asked string, m machine.Machine, s seed.Seed) (vmseed.Wa
 				"where there is a firmware configuration device Ignition reads that, and no block device")
 		}
 	}
+	list = append(list, uncertain(m, s, ways.Firmware)...)
 	return ways, list, nil
 }
 

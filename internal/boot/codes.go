@@ -29,7 +29,9 @@ func Codes() []diag.Explanation {
 				"Name one with `--volume NAME=DIRECTORY`."},
 		{Code: CodeNotRead, Title: "guest does not look there",
 			Text: "Ignition's platform qemu reads the firmware configuration device (fw_cfg) where the architecture has one, and a block device " +
-				"with the serial number `ignition` elsewhere. The flag `--delivery` chooses the other one, so the guest will find no config."},
+				"with the serial number `ignition` elsewhere. The flag `--delivery` chooses the other one, so the guest will find no config. " +
+				"systemd before 257 reads the first page, 4096 bytes, of the credentials in the SMBIOS tables, and passes over the rest without a word: " +
+				"state `guest.release`, and leave `--delivery` out."},
 		{Code: CodeNoNIC, Title: "static address without a NIC",
 			Text: "`vmseed run` makes a network for each NIC of the machine, with the subnet of its static address, so that the guest is " +
 				"reached there. The network document of the definition gives an address to an interface with a MAC address that no NIC has, or to more " +

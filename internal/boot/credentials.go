@@ -4,6 +4,7 @@ import (
 	"runtime"
 
 	"github.com/vmseed/vmseed/delivery/firmware"
+	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/seed"
 )
@@ -20,4 +21,16 @@ func credentialsWay(m machine.Machine, s seed.Seed) string {
 		return "fw_cfg"
 	}
 	return "smbios"
+}
+
+// uncertain notes that a systemd of which the release is not known may pass over credentials.
+func uncertain(m machine.Machine, s seed.Seed, way string) (l diag.List) {
+	f, remedy := firmware.FwCfg(), "state guest.release, such as debian-13"
+	if way == "smbios" {
+		f, remedy = firmware.SMBIOS(), remedy+", or leave --delivery out"
+	}
+	if text := f.Uncertain(s); text != "" {
+		l.Notef(CodeNotRead, m.Places.Find("guest.release"), remedy, "%s", text)
+	}
+	return l
 }

@@ -29,3 +29,19 @@ func TestCredentialsWay(t *testing.T) {
 		}
 	}
 }
+
+// TestUncertain: a way on which an old systemd would miss something is noted, unless the guest's is known.
+func TestUncertain(t *testing.T) {
+	s := seed.Seed{Firmware: seed.Firmware{Credentials: []seed.Credential{{Name: "x", Content: secret.New(strings.Repeat("x", 10_000))}}}}
+	l := uncertain(machine.Machine{}, s, "smbios")
+	if len(l) != 1 || l.HasErrors() || !strings.Contains(l[0].Summary, "before 257") {
+		t.Errorf("by SMBIOS: %v", l)
+	}
+	if l := uncertain(machine.Machine{}, s, "fw_cfg"); len(l) > 0 {
+		t.Errorf("by fw_cfg: %v", l)
+	}
+	s.Firmware.Systemd = 257
+	if l := uncertain(machine.Machine{}, s, "smbios"); len(l) > 0 {
+		t.Errorf("for systemd 257: %v", l)
+	}
+}

@@ -59,7 +59,11 @@ func (a *app) steps(s seed.Seed, format string, t delivery.Target) []step {
 	}
 	split := len(s.Volumes) > 0 && !s.Firmware.IsZero() && format != "dir" && t.Writer == nil
 	if !split || !ofFirmware(format) && !hasVolume(s) {
-		return []step{{format: format, seed: s, target: t}}
+		only := step{format: format, seed: s, target: t}
+		if format == "smbios" {
+			only.note = firmware.SMBIOS().Uncertain(s)
+		}
+		return []step{only}
 	}
 	volumes, config := s, s
 	volumes.Firmware, config.Volumes = seed.Firmware{}, nil
