@@ -23,7 +23,7 @@ func TestUsageErrors(t *testing.T) {
 		"check --gest x m.yaml":                      "there is no flag --gest; did you mean --guest?",
 		"check --kubecontext x m.yaml":               "unknown flag: --kubecontext",
 		"check --guest debian12 m.yaml":              `did you mean "debian-12"?`,
-		"check --guest plan9 m.yaml":                 "known are cloud-init=VERSION, debian-12",
+		"check --guest plan9 m.yaml":                 "known are cloud-init=VERSION, debian-11, debian-12",
 		"run --cpus two m.yaml":                      `--cpus takes a whole number, not "two"; see vmseed run --help`,
 		"run --cpus 99999999999999999999 m.yaml":     "--cpus takes a smaller number",
 		"run --timeout 5 m.yaml":                     `--timeout takes a time with its unit, such as 90s or 15m, not "5"`,
