@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -78,6 +79,7 @@ func (s *supervisor) listenNotify(cid uint32) error {
 			busy <- struct{}{}
 			s.working.Go(func() {
 				defer func() { <-busy }()
+				defer context.AfterFunc(s.ctx, func() { _ = call.Close() })() // else a guest that says nothing holds the end up
 				text, err := readNotification(call, cid)
 				if err != nil {
 					s.log.Debug("reading a message of the guest's systemd", "error", err)
