@@ -26,7 +26,6 @@ import (
 	"github.com/vmseed/vmseed/report"
 	"github.com/vmseed/vmseed/report/intake"
 	"github.com/vmseed/vmseed/secret"
-	"github.com/vmseed/vmseed/seed"
 )
 
 // Source returns the placed machines to serve. It is asked anew at each reload.
@@ -111,8 +110,9 @@ type served struct {
 	// instance is what its reports are signed for.
 	instance string
 	seal     bool
-	seed     seed.Seed
-	told     []Told
+	// protocols are the trees. What is in them is the site's alone: it is most of the memory that a service needs.
+	protocols []string
+	told      []Told
 }
 
 // ErrState means that Options.StateDir cannot be used.

@@ -94,7 +94,11 @@ func (s *Service) serve(m machine.Machine) (*served, diag.List) {
 		l.Errorf(CodeNotServed, m.Places.Find("name"), "", "%s cannot be served: %v", name, err)
 		return nil, l
 	}
-	return &served{site: site, instance: instance, seal: merged.Seal, seed: merged, told: told}, l
+	var protocols []string
+	for _, t := range merged.Trees {
+		protocols = append(protocols, t.Name)
+	}
+	return &served{site: site, instance: instance, seal: merged.Seal, protocols: protocols, told: told}, l
 }
 
 // render makes one seed with the trees of all data sources, and says what each of them wants its guest told.
@@ -161,13 +165,10 @@ func (s *Service) Machines() []Served {
 	out := make([]Served, 0, len(g.order))
 	for _, name := range g.order {
 		x := g.served[name]
-		made := Served{Namespace: x.seed.Machine.Namespace, Name: x.seed.Machine.Name, InstanceID: x.site.Identity().InstanceID,
-			Addresses: addresses[name], Sealed: x.site.Sealed()}
+		made := Served{Namespace: x.site.Machine().Namespace, Name: x.site.Machine().Name, InstanceID: x.site.Identity().InstanceID,
+			Addresses: addresses[name], Protocols: x.protocols, Sealed: x.site.Sealed()}
 		if made.Addresses == nil {
 			made.Addresses = []netip.Addr{}
-		}
-		for _, t := range x.seed.Trees {
-			made.Protocols = append(made.Protocols, t.Name)
 		}
 		made.Told, made.Posted = x.told, x.site.Password()
 		out = append(out, made)
