@@ -22,8 +22,9 @@ const (
 
 // The limits of OEM strings, which all stand in one structure of type 11 (SMBIOS 3.7, sections 6.1.3 and 7.12).
 const (
-	// maxStrings is the highest number of a string, which is a byte. QEMU takes more and numbers them from 0 again.
-	maxStrings = 255
+	// maxStrings is how many there may be. A string's number is a byte, QEMU takes more than 255 and numbers them from 0 again,
+	// and one is for the address at which the guest's systemd may report.
+	maxStrings = 254
 	// maxTables is how many bytes of strings the tables take. Their length is a word of 16 bits at the 32-bit entry
 	// point, and the machine's own structures need some of it. QEMU refuses more there. At the 64-bit entry point it
 	// does not, and the guest finds a small part of the strings without a word on the rest.
@@ -40,6 +41,8 @@ const (
 	// maxItems is how many items a user may add: QEMU has 32 places for all, needs about half of them itself, and aborts
 	// when they are full.
 	maxItems = 10
+	// maxName is the longest name of a credential, which is that of a file.
+	maxName = 255
 	// maxCredentials is how many bytes systemd takes in all (CREDENTIALS_TOTAL_SIZE_MAX).
 	maxCredentials = 1 << 20
 )
@@ -74,7 +77,7 @@ func (f Firmware) credentials(s seed.Seed) ([]blob, error) {
 	for _, c := range all {
 		total += c.Content.Len()
 		switch {
-		case c.Name == "" || len(c.Name) > maxStrings || strings.ContainsFunc(c.Name, func(r rune) bool { return r <= ' ' || r > '~' || r == '/' || r == '=' || r == ':' }):
+		case c.Name == "" || len(c.Name) > maxName || strings.ContainsFunc(c.Name, func(r rune) bool { return r <= ' ' || r > '~' || r == '/' || r == '=' || r == ':' }):
 			return nil, fmt.Errorf("%w: %q is no name of a credential, which is the name of a file of at most 255 ASCII characters without : and =", delivery.ErrName, c.Name)
 		case taken[c.Name]:
 			return nil, fmt.Errorf("%w: the credential %q is there twice", delivery.ErrName, c.Name)
@@ -150,7 +153,7 @@ func checkStrings(s seed.Seed, items map[string]bool, room int) error {
 	}
 	switch {
 	case count > maxStrings:
-		return fmt.Errorf("%w: there are %d OEM strings, and the SMBIOS tables number them up to %d", ErrTooLarge, count, maxStrings)
+		return fmt.Errorf("%w: there are %d OEM strings, and the SMBIOS tables have room for %d", ErrTooLarge, count, maxStrings)
 	case size > room && room < maxTables:
 		return fmt.Errorf("%w: the credentials come to %d bytes as OEM strings, and systemd %d reads %d of them", ErrTooLarge, size, s.Firmware.Systemd, room)
 	case size > room:

@@ -87,8 +87,8 @@ func TestLimits(t *testing.T) {
 	}{
 		"the tables are full":          {SMBIOS(), credentials(map[string]int{"x": room / 4 * 3}), ""},
 		"a byte more":                  {SMBIOS(), credentials(map[string]int{"x": room/4*3 + 1}), "deliver them by fw_cfg"},
-		"all numbers":                  {SMBIOS(), credentials(many(255, "x%d")), ""},
-		"one more":                     {SMBIOS(), credentials(many(256, "x%d")), "number them up to 255"},
+		"all numbers":                  {SMBIOS(), credentials(many(254, "x%d")), ""},
+		"one more":                     {SMBIOS(), credentials(many(255, "x%d")), "have room for 254"},
 		"large by fw_cfg":              {FwCfg(), credentials(map[string]int{"tmpfiles.extra": 200 << 10, "systemd.extra-unit.vmseed-runcmd.service": 100}), ""},
 		"more than there are places":   {FwCfg(), credentials(many(40, "x%d")), ""},
 		"large with a long name":       {FwCfg(), credentials(map[string]int{"systemd.extra-unit.vmseed-runcmd.service": 100 << 10}), "at most 28 characters"},
