@@ -20,10 +20,12 @@ const passwords = "vmseed.passwords"
 // accountName is a name that systemd-sysusers takes (sysusers.d(5)).
 var accountName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]{0,30}$`)
 
-// firstUID is where ordinary users begin, and lastUID the end of those that are given away here.
+// firstUID is where ordinary users begin, and lastUID the end of those that are given away here. systemUID is where the
+// system's users begin, in the middle of their numbers, because images give those away from both ends.
 const (
-	firstUID = 1000
-	lastUID  = 1999
+	firstUID  = 1000
+	lastUID   = 1999
+	systemUID = 500
 )
 
 // accounts makes groups and users. systemd-sysusers makes those that are missing and leaves the others as they are; what it
@@ -137,7 +139,8 @@ func (g *generator) user(at string, u machine.User, i int) []string {
 	case u.UID != nil:
 		id = fmt.Sprint(*u.UID)
 	case u.System:
-		id = "-"
+		// Not left to systemd-sysusers, which would take an ordinary user's number where it has that range.
+		id = fmt.Sprint(systemUID + i)
 	}
 	group := u.Name
 	if p := u.PrimaryGroup; p != "" && p != u.Name {

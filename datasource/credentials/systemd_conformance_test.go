@@ -81,7 +81,7 @@ func TestSystemdSetsUp(t *testing.T) {
 			}
 		}
 		passwd := text(t, root, "/etc/passwd")
-		for _, line := range []string{`alice:x:1000:1000:A "l" 'i' \ce 50% %n é:/srv/50% of $HOME/a b:/bin/b sh`, "bob:x:1234:4711::/home/bob:/bin/sh", "daemon-of-web:x:"} {
+		for _, line := range []string{`alice:x:1000:1000:A "l" 'i' \ce 50% %n é:/srv/50% of $HOME/a b:/bin/b sh`, "bob:x:1234:4711::/home/bob:/bin/sh", "daemon-of-web:x:502:"} {
 			if !strings.Contains(passwd, line) {
 				t.Errorf("there is no account %q in\n%s", line, passwd)
 			}
