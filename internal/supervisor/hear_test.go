@@ -12,6 +12,31 @@ import (
 	"github.com/vmseed/vmseed/report"
 )
 
+// TestHearLater: what the console says of a boot whose seed was sealed before does not take the place of the first boot's
+// word, and what the reporter says of a first boot does.
+func TestHearLater(t *testing.T) {
+	for source, replaced := range map[report.Source]bool{report.SerialConsole: false, report.Systemd: false, report.Agent: true, report.HTTP: true} {
+		t.Run(string(source), func(t *testing.T) {
+			s := &supervisor{dir: t.TempDir(), log: slog.New(slog.DiscardHandler), service: &service{later: true}}
+			s.ctx = t.Context()
+			s.state.FirstBoot = &report.Event{Stage: report.Done, Source: "earlier"}
+			var err error
+			if s.journal, err = openJournal(s.dir, true); err != nil {
+				t.Fatal(err)
+			}
+			defer s.journal.close()
+			word := &report.Result{FirstBoot: true}
+			s.firstBoot(report.Event{Source: source, Stage: report.Failed, Result: word})
+			if got := s.state.FirstBoot.Source == source; got != replaced || !word.FirstBoot {
+				t.Errorf("the first boot's word is now that of %q: %v, want %v", s.state.FirstBoot.Source, got, replaced)
+			}
+			if last := s.journal.events[len(s.journal.events)-1].Report; last == nil || last.Result.FirstBoot != replaced {
+				t.Errorf("those who follow the VM are told %+v", last)
+			}
+		})
+	}
+}
+
 // TestHear: the word of the best source is taken, and that of a worse one when no better has come in time.
 func TestHear(t *testing.T) {
 	const agent, http, console, systemd = report.Agent, report.HTTP, report.SerialConsole, report.Systemd

@@ -131,8 +131,15 @@ func (s *supervisor) await(e *report.Event) {
 	}
 }
 
-// firstBoot records a final word on the first boot. A later boot of the same instance has nothing to say on it.
+// firstBoot records a final word on the first boot. A later boot of the same instance has nothing to say on it; console and
+// systemd cannot tell one from the other, but a seed that was sealed before can.
 func (s *supervisor) firstBoot(e report.Event) {
+	told := e.Source == report.Agent || e.Source == report.HTTP
+	if !told && e.Result != nil && s.service != nil && s.service.later {
+		later := *e.Result
+		later.FirstBoot = false
+		e.Result = &later
+	}
 	switch {
 	case e.Source != report.SerialConsole:
 	case s.plan.Plain:

@@ -43,6 +43,8 @@ type service struct {
 	file    string
 	site    *metadata.Site
 	handler *metadata.Handler
+	// later means that the guest's first boot was over before this run: its seed was sealed then.
+	later bool
 }
 
 // openService reads what the guest is to be served.
@@ -66,7 +68,7 @@ func (s *supervisor) openService() error {
 	if reports != nil {
 		config.Reports = reports
 	}
-	s.service = &service{plan.File, site, metadata.NewHandler(config)}
+	s.service = &service{plan.File, site, metadata.NewHandler(config), site.Sealed()}
 	if s.state.FirstBoot != nil && s.state.FirstBoot.Stage == report.Done {
 		s.seal() // a supervisor that crashed may have left it undone
 	}
