@@ -187,6 +187,9 @@ func (p *Package) code() []*File {
 	return slices.DeleteFunc(slices.Clone(p.Files), func(f *File) bool { return f.Test })
 }
 
+// all returns the files of the package with those of its tests.
+func (p *Package) all() []*File { return p.Files }
+
 // command reports whether the package is a program.
 func (p *Package) command() bool {
 	return len(p.code()) > 0 && p.code()[0].AST.Name.Name == "main"

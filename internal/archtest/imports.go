@@ -105,7 +105,7 @@ var layers = []layer{
 	{of: "internal/qga", why: "the guest agent's protocol is useful to any owner of a QEMU process"},
 	{of: "internal/qmp", why: "the monitor protocol is useful to any owner of a QEMU process"},
 	{of: "internal/vmnet", may: append([]string{"machine"}, words...), libraries: []string{"github.com/containers/gvisor-tap-vsock/...",
-		"gvisor.dev/gvisor/...", "github.com/sirupsen/logrus"}, why: "the network stack's large libraries are met in one package"},
+		"github.com/insomniacslk/dhcp/...", "gvisor.dev/gvisor/...", "github.com/sirupsen/logrus"}, why: "the network stack's large libraries are met in one package"},
 	{of: "internal/vmnet/vmnettest", may: []string{"internal/vmnet"}, libraries: []string{"gvisor.dev/gvisor/..."}, why: "a guest sees of a network its frames alone"},
 	{of: "internal/supervisor", may: append([]string{"machine", "seed", "report", "report/intake", "delivery/metadata", "internal/atomicfile", "internal/qga", "internal/qmp", "internal/vmnet"}, words...),
 		libraries: []string{"golang.org/x/sys/unix"}, why: "the owner of a running VM knows its plan, never the document it came from"},

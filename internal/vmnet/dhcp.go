@@ -1,16 +1,17 @@
 package vmnet
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/insomniacslk/dhcp/dhcpv4"
+	"github.com/insomniacslk/dhcp/iana"
+	"github.com/insomniacslk/dhcp/rfc1035label"
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
@@ -18,33 +19,13 @@ import (
 	"gvisor.dev/gvisor/pkg/waiter"
 )
 
-// The protocol: RFC 2131, figure 1 and table 1, and the options of RFC 2132, RFC 3397 (119) and RFC 6842 (61).
+// The server of RFC 2131 answers at a port of its own, and asks of an Ethernet address no more than its 6 bytes.
 const (
-	dhcpServerPort = 67
-	dhcpClientPort = 68
-	dhcpHeader     = 236
-	dhcpMinimum    = 300 // what BOOTP clients expect (RFC 1542, section 2.1)
-	dhcpCookie     = "\x63\x82\x53\x63"
+	dhcpServerPort = dhcpv4.ServerPort
+	dhcpClientPort = dhcpv4.ClientPort
 	leaseTime      = time.Hour
 	// maxLeases is how many MACs get an address: the guest's, and those of containers that it puts on the same network.
 	maxLeases = 64
-
-	dhcpDiscover = 1
-	dhcpOffer    = 2
-	dhcpRequest  = 3
-	dhcpAck      = 5
-	dhcpNak      = 6
-	dhcpInform   = 8
-
-	optionPad, optionEnd              = 0, 255
-	optionMask, optionRouter          = 1, 3
-	optionDNS, optionMTU              = 6, 26
-	optionRequested, optionLease      = 50, 51
-	optionType, optionServer          = 53, 54
-	optionClient, optionDomainSearch  = 61, 119
-	offsetFlags, offsetCiaddr         = 10, 12
-	offsetYiaddr, offsetGiaddr        = 16, 24
-	offsetChaddr, dhcpHardwareAddress = 28, 6
 )
 
 // dhcpServer gives the guest its address.
@@ -95,80 +76,42 @@ func (n *Network) startDHCP() error {
 	return nil
 }
 
-// dhcpMessage is what counts of a client's message.
-type dhcpMessage struct {
-	kind              byte
-	header            []byte
-	ciaddr            netip.Addr
-	requested, server netip.Addr
-	client            []byte
-}
-
-// parseDHCP reads a message of a client on this very network.
-func parseDHCP(p []byte) (m dhcpMessage, ok bool) {
-	if len(p) < dhcpHeader+len(dhcpCookie) || string(p[dhcpHeader:][:len(dhcpCookie)]) != dhcpCookie ||
-		p[0] != 1 || p[1] != 1 || p[2] != dhcpHardwareAddress || !bytes.Equal(p[offsetGiaddr:offsetGiaddr+4], make([]byte, 4)) {
-		return m, false
-	}
-	m.header = p[:dhcpHeader]
-	m.ciaddr, _ = netip.AddrFromSlice(p[offsetCiaddr : offsetCiaddr+4])
-	for rest := p[dhcpHeader+len(dhcpCookie):]; len(rest) > 0 && rest[0] != optionEnd; {
-		if rest[0] == optionPad {
-			rest = rest[1:]
-			continue
-		}
-		if len(rest) < 2 || len(rest) < 2+int(rest[1]) {
-			return m, false
-		}
-		value := rest[2 : 2+int(rest[1])]
-		switch rest[0] {
-		case optionType:
-			if len(value) == 1 {
-				m.kind = value[0]
-			}
-		case optionRequested:
-			m.requested, _ = netip.AddrFromSlice(value)
-		case optionServer:
-			m.server, _ = netip.AddrFromSlice(value)
-		case optionClient:
-			m.client = value
-		}
-		rest = rest[2+len(value):]
-	}
-	return m, m.kind != 0
-}
-
 // answer returns what to send to a client's message, and where; nil is for nothing.
 func (s *dhcpServer) answer(packet []byte) ([]byte, netip.Addr) {
 	everybody := netip.AddrFrom4([4]byte{255, 255, 255, 255})
-	m, ok := parseDHCP(packet)
-	if !ok || m.server.IsValid() && m.server != s.config.Gateway {
+	m, err := dhcpv4.FromBytes(packet)
+	if err != nil || m.OpCode != dhcpv4.OpcodeBootRequest || m.HWType != iana.HWTypeEthernet || len(m.ClientHWAddr) != 6 ||
+		!m.GatewayIPAddr.Equal(net.IPv4zero) {
+		return nil, everybody // not of a client on this very network
+	}
+	if server := m.ServerIdentifier(); server != nil && !server.Equal(s.config.Gateway.AsSlice()) {
 		return nil, everybody
 	}
-	lease, ok := s.lease(string(m.header[offsetChaddr : offsetChaddr+dhcpHardwareAddress]))
+	lease, ok := s.lease(string(m.ClientHWAddr))
 	to := everybody
-	if !m.ciaddr.IsUnspecified() {
-		to = m.ciaddr
+	has, _ := netip.AddrFromSlice(m.ClientIPAddr.To4())
+	if !has.IsUnspecified() {
+		to = has
 	}
-	switch m.kind {
-	case dhcpDiscover:
+	switch m.MessageType() {
+	case dhcpv4.MessageTypeDiscover:
 		if ok {
-			return s.reply(m, dhcpOffer, lease), everybody
+			return s.reply(m, dhcpv4.MessageTypeOffer, lease), everybody
 		}
-	case dhcpRequest:
-		wanted := m.requested
-		if !wanted.IsValid() && !m.ciaddr.IsUnspecified() {
-			wanted = m.ciaddr
+	case dhcpv4.MessageTypeRequest:
+		wanted, stated := netip.AddrFromSlice(m.RequestedIPAddress().To4())
+		if !stated {
+			wanted = has
 		}
 		switch {
 		case !ok:
-		case wanted.IsValid() && wanted != lease:
-			return s.reply(m, dhcpNak, netip.IPv4Unspecified()), everybody
+		case !wanted.IsUnspecified() && wanted != lease:
+			return s.reply(m, dhcpv4.MessageTypeNak, netip.IPv4Unspecified()), everybody
 		default:
-			return s.reply(m, dhcpAck, lease), to
+			return s.reply(m, dhcpv4.MessageTypeAck, lease), to
 		}
-	case dhcpInform:
-		return s.reply(m, dhcpAck, netip.IPv4Unspecified()), to
+	case dhcpv4.MessageTypeInform:
+		return s.reply(m, dhcpv4.MessageTypeAck, netip.IPv4Unspecified()), to
 	}
 	return nil, everybody
 }
@@ -192,69 +135,46 @@ func (s *dhcpServer) lease(mac string) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// reply makes an answer. An address that is unspecified is not given.
-func (s *dhcpServer) reply(m dhcpMessage, kind byte, address netip.Addr) []byte {
-	out := make([]byte, dhcpHeader, dhcpMinimum)
-	copy(out, m.header[:8]) // with the transaction
-	out[0], out[3] = 2, 0
-	copy(out[offsetFlags:], m.header[offsetFlags:offsetFlags+2])
-	copy(out[offsetChaddr:], m.header[offsetChaddr:offsetChaddr+16])
-	out = append(out, dhcpCookie...)
-	option := func(code byte, value ...byte) {
-		for ; len(value) > 255; value = value[255:] { // RFC 3396
-			out = append(append(out, code, 255), value[:255]...)
-		}
-		if len(value) > 0 { // cloud-init 22.4 fails on what dhclient writes down of an empty option
-			out = append(append(out, code, byte(len(value))), value...)
-		}
+// reply makes an answer. An address that is unspecified is not given. No option is empty: cloud-init 22.4 fails on what
+// dhclient writes down of one.
+func (s *dhcpServer) reply(m *dhcpv4.DHCPv4, kind dhcpv4.MessageType, address netip.Addr) []byte {
+	gateway := net.IP(s.config.Gateway.AsSlice())
+	options := []dhcpv4.Option{dhcpv4.OptMessageType(kind), dhcpv4.OptServerIdentifier(gateway)}
+	if id := m.GetOneOption(dhcpv4.OptionClientIdentifier); len(id) > 0 { // RFC 6842
+		options = append(options, dhcpv4.OptClientIdentifier(id))
 	}
-	gateway := s.config.Gateway.AsSlice()
-	option(optionType, kind)
-	option(optionServer, gateway...)
-	if kind != dhcpNak {
-		copy(out[offsetCiaddr:], m.header[offsetCiaddr:offsetCiaddr+4])
-		copy(out[offsetYiaddr:], address.AsSlice())
+	out, err := dhcpv4.New(dhcpv4.WithReply(m))
+	if err != nil {
+		return nil
+	}
+	if kind != dhcpv4.MessageTypeNak {
+		out.ClientIPAddr, out.YourIPAddr = m.ClientIPAddr, address.AsSlice()
 		if !address.IsUnspecified() {
-			option(optionLease, binary.BigEndian.AppendUint32(nil, uint32(leaseTime/time.Second))...)
+			options = append(options, dhcpv4.OptIPAddressLeaseTime(leaseTime))
 		}
-		option(optionMask, net.CIDRMask(s.config.Subnet.Bits(), 32)...)
-		option(optionRouter, gateway...)
-		option(optionDNS, gateway...)
+		options = append(options, dhcpv4.OptSubnetMask(net.CIDRMask(s.config.Subnet.Bits(), 32)), dhcpv4.OptRouter(gateway), dhcpv4.OptDNS(gateway))
 		if s.config.MTU > 0 && s.config.MTU <= math.MaxUint16 {
-			option(optionMTU, binary.BigEndian.AppendUint16(nil, uint16(s.config.MTU))...)
+			options = append(options, dhcpv4.Option{Code: dhcpv4.OptionInterfaceMTU, Value: dhcpv4.Uint16(s.config.MTU)})
 		}
-		option(optionDomainSearch, searchList(s.config.Search)...)
+		if search := domains(s.config.Search); len(search) > 0 {
+			options = append(options, dhcpv4.OptDomainSearch(&rfc1035label.Labels{Labels: search}))
+		}
 	}
-	option(optionClient, m.client...)
-	out = append(out, optionEnd)
-	for len(out) < dhcpMinimum {
-		out = append(out, optionPad)
+	for _, o := range options {
+		out.UpdateOption(o)
 	}
-	return out
+	return out.ToBytes()
 }
 
-// searchList encodes domains as RFC 1035, section 3.1, does. What is no domain is left out.
-func searchList(domains []string) []byte {
-	var out []byte
-	for _, d := range domains {
-		name, err := domainName(d)
-		if err == nil {
-			out = append(out, name...)
+// domains leaves out of search domains what is none (RFC 1035, section 2.3.4).
+func domains(search []string) []string {
+	var out []string
+	for _, d := range search {
+		d = strings.TrimSuffix(d, ".")
+		labels := strings.Split(d, ".")
+		if len(d) < 254 && !slices.ContainsFunc(labels, func(l string) bool { return len(l) == 0 || len(l) > 63 }) {
+			out = append(out, d)
 		}
 	}
 	return out
-}
-
-func domainName(domain string) ([]byte, error) {
-	var out []byte
-	for _, label := range strings.Split(strings.TrimSuffix(domain, "."), ".") {
-		if len(label) == 0 || len(label) > 63 {
-			return nil, fmt.Errorf("%q is no domain", domain)
-		}
-		out = append(append(out, byte(len(label))), label...)
-	}
-	if out = append(out, 0); len(out) > 255 {
-		return nil, fmt.Errorf("%q is no domain", domain)
-	}
-	return out, nil
 }
