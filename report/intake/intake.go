@@ -106,10 +106,11 @@ type guest struct {
 	kept         [sha256.Size]byte
 	// answered is the last line of each boot's check-in that was taken.
 	answered map[string]int
-	// reporter means that a reporter has spoken, and held is for the webhook's final word, which waits for the reporter's.
+	// reporter means that a reporter has spoken. held is for the webhook's final word, waiting, which waits for the reporter's.
 	// After that the webhook has until grace to fall silent.
 	reporter bool
 	held     *time.Timer
+	waiting  *word
 	grace    time.Time
 	// events and dropped count what was passed on, and what was not taken.
 	events, dropped int
@@ -123,6 +124,13 @@ type state struct {
 	Instance string        `json:"instance"`
 	Last     []byte        `json:"last,omitempty"`
 	Record   report.Record `json:"record"`
+	Waiting  *word         `json:"waiting,omitempty"`
+}
+
+// word is a final word that is not passed on yet.
+type word struct {
+	Event  report.Event `json:"event"`
+	Digest []byte       `json:"digest"`
 }
 
 // Open lets a machine (namespace/name) report of the first boot of an instance. The machine's URL of another instance is
@@ -133,18 +141,22 @@ func (i *Intake) Open(machine, instance string, kept []byte) error {
 	g := &guest{machine: machine, instance: instance, answered: map[string]int{}, tokens: burst, filled: i.o.Now()}
 	if len(kept) > 0 {
 		var s state
-		if err := json.Unmarshal(kept, &s); err != nil || s.Last != nil && len(s.Last) != sha256.Size {
+		if err := json.Unmarshal(kept, &s); err != nil || s.Last != nil && len(s.Last) != sha256.Size || s.Waiting != nil && len(s.Waiting.Digest) != sha256.Size {
 			return errors.New("the kept state of " + machine + "'s first boot cannot be read")
 		}
 		if s.Instance == instance {
 			g.record, g.last, g.kept = s.Record, s.Last, sha256.Sum256(kept)
 			g.record.Clean()
+			g.waiting, g.reporter = s.Waiting, s.Waiting != nil
 		}
 	}
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
 	if old := i.guests[machine]; old == nil || old.instance != instance {
 		i.guests[machine] = g
+		if g.waiting != nil { // its patience begins anew, for the reporter could not speak meanwhile
+			i.hold(g, *g.waiting, g.record.Clone())
+		}
 	}
 	return nil
 }
@@ -167,7 +179,7 @@ func (i *Intake) current(g *guest) bool {
 func (g *guest) state() ([]byte, error) {
 	s := state{Instance: g.instance, Last: g.last}
 	if g.last == nil {
-		s.Record = g.record
+		s.Record, s.Waiting = g.record, g.waiting
 	}
 	return json.Marshal(s)
 }
@@ -177,7 +189,7 @@ func (g *guest) settle() {
 	if g.held != nil {
 		g.held.Stop()
 	}
-	g.held, g.answered, g.record = nil, nil, report.Record{}
+	g.held, g.waiting, g.answered, g.record = nil, nil, nil, report.Record{}
 }
 
 // allow takes a request out of the guest's allowance, if there is one left.

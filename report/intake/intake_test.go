@@ -330,6 +330,50 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// A webhook's final word that waits for the reporter's is not lost in a restart, and neither is the reporter's that comes then.
+func TestRestartWhileWaiting(t *testing.T) {
+	const said = `{"boot":"b-1","seq":2,"stage":"done","result":{"firstBoot":true,"errors":["a reason"]}}`
+	for name, word := range map[string]string{"falls silent": "", "speaks": said} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(nil)
+			d.patience = time.Hour
+			d.open(nil)
+			_ = d.Open("ns/vm", "i-1", nil)
+			url := d.url("ns/vm", "i-1")
+			for _, word := range [][2]string{{"/check-in", alive}, {"/webhook", broken}, {"/webhook", done}} {
+				if got := d.post(url+word[0], word[1]); got != 204 {
+					t.Errorf("%s: status %d", word, got)
+				}
+			}
+			if got := d.stages(); len(got) != 2 {
+				t.Fatalf("heard so far: %q", got)
+			}
+			if word == "" {
+				d.patience = time.Millisecond
+			}
+			d.told = make(chan report.Event, 10)
+			d.open(nil)
+			if err := d.Open("ns/vm", "i-1", d.kept["ns/vm"]); err != nil {
+				t.Fatal(err)
+			}
+			if word != "" {
+				d.post(url+"/check-in", word)
+			}
+			last := <-d.told
+			if last.Stage != report.Failed || last.Result == nil || !last.Result.FirstBoot || (last.Error == "a reason") != (word != "") {
+				t.Errorf("%+v", last)
+			}
+			// The guest's mutex is held until the word is kept.
+			if got := d.post(url+"/check-in", ready); got != 404 {
+				t.Errorf("after the end: status %d", got)
+			}
+			if kept := string(d.kept["ns/vm"]); strings.Contains(kept, "waiting") {
+				t.Errorf("kept is %s", kept)
+			}
+		})
+	}
+}
+
 func TestNotKept(t *testing.T) {
 	d := newDesk(nil)
 	_ = d.Open("ns/vm", "i-1", nil)

@@ -147,8 +147,8 @@ func (i *Intake) hear(g *guest, way string, body, digest []byte, now time.Time) 
 		e, worth = g.record.Webhook(w, g.machine, now)
 		switch {
 		case e.Stage.Ended() && g.reporter:
-			i.hold(g, e, digest, before)
-			return nil
+			i.hold(g, word{e, digest}, before)
+			worth = false
 		case e.Stage.Ended():
 			return i.end(g, e, digest, before)
 		}
@@ -192,18 +192,21 @@ func (i *Intake) hear(g *guest, way string, body, digest []byte, now time.Time) 
 	return nil
 }
 
-// hold keeps the webhook's final word back for a while: the reporter that the guest has as well will say more.
-func (i *Intake) hold(g *guest, e report.Event, digest []byte, before report.Record) {
+// hold keeps the webhook's final word back for a while: the reporter that the guest has as well will say more. A restart
+// meanwhile does not lose it.
+func (i *Intake) hold(g *guest, w word, before report.Record) {
 	if g.held != nil {
 		g.held.Stop()
 	}
+	g.waiting = &w
 	g.held = time.AfterFunc(i.o.Patience, func() {
 		g.mutex.Lock()
 		defer g.mutex.Unlock()
 		if !i.current(g) || g.last != nil {
 			return
 		}
-		if err := i.end(g, e, digest, before); err != nil {
+		g.waiting = nil
+		if err := i.end(g, w.Event, w.Digest, before); err != nil {
 			i.o.Log.Warn("a restart will forget the end of a first boot", "machine", g.machine, "reason", err.Error())
 		}
 	})
