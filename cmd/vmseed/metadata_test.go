@@ -201,3 +201,32 @@ func TestServeMetadata(t *testing.T) {
 		t.Errorf("%d, %s", status, text)
 	}
 }
+
+// TestMetadataAlone says on all ports where they are, and keeps a second service off the state of the first.
+func TestMetadataAlone(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"vm.yaml": guestOfLoopback, "secret": "a shared secret\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"metadata", "vm.yaml", "--listen", "127.0.0.1:0", "--state-dir", "kept"}
+	p := launch(t, dir, append(args, "--proxy-listen", "127.0.0.2:0", "--proxy-secret-file", "secret", "--metrics", "127.0.0.1:0")...)
+	p.await(p.out, "vmseed serves 1 machine at http://127.0.0.1:")
+	p.await(p.out, "proxies at http://127.0.0.2:")
+	_, metrics, _ := strings.Cut(p.await(p.out, "metrics at "), " at ")
+	if status, text := p.get(metrics); status != http.StatusOK || !strings.Contains(text, "vmseed_metadata_machines 1") {
+		t.Errorf("%s: %d, %s", metrics, status, text)
+	}
+	second := exec.Command("vmseed", args...)
+	second.Dir = dir
+	text, err := second.CombinedOutput()
+	if second.ProcessState == nil || second.ProcessState.ExitCode() != 3 || !strings.Contains(string(text), "another metadata service works on "+filepath.Join(dir, "kept")) {
+		t.Errorf("a second service: %v, %s", err, text)
+	}
+	look := exec.Command("vmseed", append(args, "--list")...)
+	look.Dir = dir
+	if text, err := look.CombinedOutput(); err != nil || !strings.Contains(string(text), "default/web") {
+		t.Errorf("--list: %v, %s", err, text)
+	}
+}

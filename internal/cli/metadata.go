@@ -260,7 +260,7 @@ func (a *app) runMetadata(ctx context.Context, f *metadataFlags, args []string) 
 		defer func() { err = errors.Join(err, hostTrouble(file.Close())) }()
 		told.file = file
 	}
-	o.Hear, o.Metrics = told.heard, metadataservice.NewMetrics()
+	o.Hear, o.Metrics, o.Look = told.heard, metadataservice.NewMetrics(), f.list != ""
 	// A signal that comes while the machines are loaded is not lost.
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
@@ -269,6 +269,9 @@ func (a *app) runMetadata(ctx context.Context, f *metadataFlags, args []string) 
 	s, l, err := metadataservice.New(ctx, o)
 	if err != nil {
 		return errors.Join(hostTroubleUnlessUsage(err), a.report(l, f.list != ""))
+	}
+	if s != nil {
+		defer func() { err = errors.Join(err, hostTrouble(s.Close())) }()
 	}
 	if err := a.failed(l, f.list != ""); err != nil {
 		return err
@@ -342,7 +345,7 @@ func (a *app) listServed(s *metadataservice.Service, format string) error {
 		fmt.Fprintf(a.Out, "\n%s/%s\n", m.Namespace, m.Name)
 		for _, told := range m.Told {
 			for _, row := range told.SMBIOS {
-				fmt.Fprintf(a.Out, "  %-9s  smbios %s  %s\n", told.Protocol, row.Field, row.Value.Reveal())
+				fmt.Fprintf(a.Out, "  %-9s  %-15s  %s\n", told.Protocol, "smbios "+row.Field, row.Value.Reveal())
 			}
 			for _, arg := range told.KernelArgs {
 				fmt.Fprintf(a.Out, "  %-9s  kernel argument  %s\n", told.Protocol, arg.Reveal())
@@ -426,15 +429,16 @@ func (t *teller) serving(s *metadataservice.Service, servers servers) error {
 	machines := s.Machines()
 	if t.json {
 		line := map[string]any{"serving": machines, "listening": servers.urls()}
-		for _, x := range servers {
-			if x.metrics {
-				line["metrics"] = x.metricsURL()
-			}
+		for _, x := range servers.beside() {
+			line[x.beside] = x.url()
 		}
 		return t.line(line)
 	}
 	err := table(t.app.Out, machines)
 	fmt.Fprintf(t.app.Out, "vmseed serves %s at %s\n", count(len(machines), "machine"), strings.Join(servers.urls(), " "))
+	for _, x := range servers.beside() {
+		fmt.Fprintf(t.app.Out, "%s at %s\n", x.beside, x.url())
+	}
 	return err
 }
 

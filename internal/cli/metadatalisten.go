@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -20,8 +21,8 @@ type listening struct {
 	serve    func(context.Context, net.Listener) error
 	// guests means that guests connect to it.
 	guests bool
-	// metrics means that Prometheus does.
-	metrics bool
+	// beside says who else does: metrics or proxies.
+	beside string
 }
 
 // servers are what a command listens on.
@@ -46,7 +47,7 @@ func listenMetadata(f *metadataFlags, s *metadataservice.Service, m *metadataser
 		if err != nil {
 			return out, err
 		}
-		out = append(out, listening{listener: l, serve: s.ServeProxies})
+		out = append(out, listening{listener: l, serve: s.ServeProxies, beside: "proxies"})
 	}
 	if f.metrics != "" {
 		one, err := listenMetrics(f.metrics, m)
@@ -98,7 +99,7 @@ func listenMetrics(address string, m *metadataservice.Metrics) (listening, error
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET "+metricsPath, m.Handler())
-	return listening{listener: l, metrics: true, serve: func(ctx context.Context, l net.Listener) error {
+	return listening{listener: l, beside: besideMetrics, serve: func(ctx context.Context, l net.Listener) error {
 		s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 8 << 10}
 		defer context.AfterFunc(ctx, func() { _ = s.Close() })()
 		if err := s.Serve(l); ctx.Err() == nil {
@@ -138,17 +139,31 @@ func (s servers) urls() []string {
 	var out []string
 	for _, x := range s {
 		if x.guests {
-			out = append(out, "http://"+x.listener.Addr().String()+"/")
+			out = append(out, x.url())
 		}
 	}
 	return out
 }
 
-// metricsURL is where Prometheus reads.
-func (x listening) metricsURL() string { return "http://" + x.listener.Addr().String() + metricsPath }
+// beside are those that are not for guests.
+func (s servers) beside() servers {
+	return slices.DeleteFunc(slices.Clone(s), func(x listening) bool { return x.beside == "" })
+}
 
-// metricsPath is where Prometheus looks.
-const metricsPath = "/metrics"
+// url is where it is reached.
+func (x listening) url() string {
+	path := "/"
+	if x.beside == besideMetrics {
+		path = metricsPath
+	}
+	return "http://" + x.listener.Addr().String() + path
+}
+
+// metricsPath is where Prometheus looks, and besideMetrics what its listener is called.
+const (
+	metricsPath   = "/metrics"
+	besideMetrics = "metrics"
+)
 
 func (s servers) close() error {
 	var errs []error

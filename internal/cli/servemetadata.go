@@ -54,7 +54,7 @@ func (a *app) serveBeside(ctx context.Context, d *daemon.Daemon, f *besideFlags,
 	b := &beside{daemon: d, log: log, said: map[string]bool{}}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, all.close())
+			err = errors.Join(err, all.close(), b.close())
 		}
 	}()
 	if len(f.listen) > 0 {
@@ -78,7 +78,7 @@ func (a *app) serveBeside(ctx context.Context, d *daemon.Daemon, f *besideFlags,
 			return nil, err
 		}
 		all = append(all, one)
-		log.Info("serving metrics", "url", one.metricsURL())
+		log.Info("serving metrics", "url", one.url())
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var working sync.WaitGroup
@@ -94,8 +94,16 @@ func (a *app) serveBeside(ctx context.Context, d *daemon.Daemon, f *besideFlags,
 	return func() error {
 		cancel()
 		working.Wait()
-		return failed
+		return errors.Join(failed, b.close())
 	}, nil
+}
+
+// close lets another process have the state of what was served.
+func (b *beside) close() error {
+	if b.service == nil {
+		return nil
+	}
+	return b.service.Close()
 }
 
 // doing counts the VMs by what they are doing.
@@ -134,7 +142,7 @@ func (a *app) daemonGuests(ctx context.Context, b *beside, f *besideFlags, dir s
 		return nil, err
 	}
 	b.tell(ctx, l)
-	return s, l.Err()
+	return s, l.Err() // with an error there is no service
 }
 
 // follow keeps what is served what the daemon has, and the addresses what the leases say.

@@ -52,21 +52,25 @@ func (o owner) says() string {
 	return cmp.Or(o.origin, o.place.String(), "the definition")
 }
 
-// own collects the addresses that definitions and user give to placed machines. Where strict is not set, an address of two
-// machines is nobody's, with a warning in the place of an error.
-func own(machines []machine.Machine, given []Assignment, strict bool) (owners, diag.List) {
+// strictness is the severity of what may be a mistake or not, depending on whose machines they are and on when it is seen.
+// Unless it is an error, the address is nobody's.
+type strictness struct {
+	// same is for an address of two machines, or one that is given to a name which several have.
+	same diag.Severity
+	// missing is for an address that is given to a machine which is not there.
+	missing diag.Severity
+}
+
+// own collects the addresses that definitions and user give to placed machines.
+func own(machines []machine.Machine, given []Assignment, strict strictness) (owners, diag.List) {
 	var l diag.List
 	out := owners{addresses: map[netip.Addr]owner{}, macs: map[string]string{}}
-	severity := diag.Warning
-	if strict {
-		severity = diag.Error
-	}
 	twice := map[netip.Addr]bool{}
 	add := func(address netip.Addr, o owner) {
 		first, taken := out.addresses[address]
 		if taken && first.machine != o.machine {
 			twice[address] = true
-			l.Add(diag.Diagnostic{Code: CodeSameAddress, Severity: severity, Range: o.place,
+			l.Add(diag.Diagnostic{Code: CodeSameAddress, Severity: strict.same, Range: o.place,
 				Summary: fmt.Sprintf("%s is the address of two machines: of %s (%s) and of %s (%s)", address, first.machine, first.says(), o.machine, o.says()),
 				Remedy:  "give each its own, or the metadata of one would reach the other"}.With(first.place, "the first one is here"))
 			return
@@ -94,12 +98,16 @@ func own(machines []machine.Machine, given []Assignment, strict bool) (owners, d
 	}
 	for _, g := range given {
 		names := named(machines, g.Machine)
-		if len(names) != 1 {
-			l.Add(diag.Diagnostic{Code: CodeNoMachine, Severity: severity, Summary: fmt.Sprintf("%s: %d machines are called so", g.Origin, len(names)),
-				Remedy: "name a machine that there is, as NAMESPACE/NAME where that is not clear"})
-			continue
+		switch len(names) {
+		case 0:
+			l.Add(diag.Diagnostic{Code: CodeNoMachine, Severity: strict.missing, Summary: g.Origin + ": no machine is called so",
+				Remedy: "name a machine that there is, or leave the address out at the next start"})
+		case 1:
+			add(g.Address, owner{machine: names[0], origin: g.Origin})
+		default:
+			l.Add(diag.Diagnostic{Code: CodeNoMachine, Severity: strict.same, Summary: fmt.Sprintf("%s: %d machines are called so", g.Origin, len(names)),
+				Remedy: "say which one, as NAMESPACE/NAME"})
 		}
-		add(g.Address, owner{machine: names[0], origin: g.Origin})
 	}
 	for address := range twice {
 		out.addresses[address] = owner{} // nobody's, whatever a lease says

@@ -87,7 +87,7 @@ func TestOwn(t *testing.T) {
 			want: "192.0.2.7=web 2001:db8::7=web", codes: "VS1452"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o, l := own(tt.machines, tt.given, true)
+			o, l := own(tt.machines, tt.given, strictness{diag.Error, diag.Error})
 			leases, _ := parseLeases([]byte(tt.leases))
 			var have []string
 			table := o.leased(leases)
@@ -112,11 +112,11 @@ func TestOwn(t *testing.T) {
 func TestSameAddress(t *testing.T) {
 	a, _ := ParseAssignment("--address", "c=192.0.2.8")
 	machines := []machine.Machine{guest("a", "", "192.0.2.8/24"), guest("b", "", "192.0.2.8/24"), guest("c", "")}
-	_, l := own(machines, []Assignment{a}, true)
+	_, l := own(machines, []Assignment{a}, strictness{diag.Error, diag.Error})
 	if text := l.Error(); len(l) != 2 || !strings.Contains(text, "b.yaml:7:3: error[VS1450]") || !strings.Contains(text, "a.yaml:7:3") || !strings.Contains(text, "--address c=192.0.2.8") {
 		t.Errorf("%v", l)
 	}
-	if _, l = own(machines, nil, false); l.HasErrors() || len(l) != 1 {
+	if _, l = own(machines, nil, strictness{diag.Warning, diag.Warning}); l.HasErrors() || len(l) != 1 {
 		t.Errorf("where networks do not know each other: %v", l)
 	}
 }

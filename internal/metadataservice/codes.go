@@ -20,10 +20,12 @@ const (
 	CodeNoAddress
 	// CodeUnknownNIC is for NICs that a guest would not find.
 	CodeUnknownNIC
+	// CodeSameInstance is for two machines that a proxy cannot tell apart.
+	CodeSameInstance
 )
 
 // Own reports whether a diagnostic of a code is this package's, rather than one about a definition.
-func Own(c diag.Code) bool { return c >= CodeSameAddress && c <= CodeUnknownNIC }
+func Own(c diag.Code) bool { return c >= CodeSameAddress && c <= CodeSameInstance }
 
 // Codes explains the diagnostics of this package.
 func Codes() []diag.Explanation {
@@ -32,7 +34,8 @@ func Codes() []diag.Explanation {
 			Text: "The metadata service knows a guest by the address that it asks from. Two machines with the same address would read each " +
 				"other's passwords and keys, so neither is served. Addresses come from the definitions, from `--address` and from leases."},
 		{Code: CodeNoMachine, Title: "address of a machine that is not there",
-			Text: "`--address [NAMESPACE/]NAME=IP` names a machine that none of the files defines, or that several do in different namespaces."},
+			Text: "`--address [NAMESPACE/]NAME=IP` names a machine that none of the files defines, or that several do in different namespaces. At a " +
+				"start that is an error. A machine that is gone at a reload is not served any more, and its address is nobody's, with a warning."},
 		{Code: CodeSameMAC, Title: "two machines with one MAC",
 			Text: "Leases say which MAC has which address. Where two machines state the same MAC, a lease does not say which of them asks, so " +
 				"neither gets an address by it."},
@@ -54,5 +57,8 @@ func Codes() []diag.Explanation {
 				"a NIC which it does not have comes up without a network. So it is told of no NIC and uses DHCP on the first one that it has. " +
 				"State the MACs, or `match: name` for NICs that have their names in the guest already. Where the guest was made of the output of " +
 				"`vmseed convert --to libvirt`, state the MACs that stand there."},
+		{Code: CodeSameInstance, Title: "two machines with one instance id",
+			Text: "A proxy says whose a request is by namespace and instance id. Two machines of one namespace state the same `identity.instanceID`, so " +
+				"requests that come through a proxy are answered for neither. By their addresses and signed paths they are served all the same."},
 	}
 }

@@ -54,6 +54,9 @@ type Options struct {
 	ProxySecret secret.Text
 	// StateDir keeps what must survive a restart; empty means that nothing does.
 	StateDir string
+	// Look means that the service is asked what it would serve, and answers no guest. It may look at a StateDir that another
+	// service works on.
+	Look bool
 	// Files are what Source reads, as they should be watched.
 	Files []string
 	// Hear is called with each event of a guest, in the order in which the machine said them. It must not block.
@@ -118,7 +121,8 @@ type served struct {
 // ErrState means that Options.StateDir cannot be used.
 var ErrState = errors.New("the state directory of the metadata service")
 
-// New makes a service and loads its machines. With an error, or with an error among the diagnostics, there is none.
+// New makes a service and loads its machines. With an error, or with an error among the diagnostics, there is none; otherwise
+// Close must be called when it serves no more.
 func New(ctx context.Context, o Options) (*Service, diag.List, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -132,14 +136,12 @@ func New(ctx context.Context, o Options) (*Service, diag.List, error) {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics()
 	}
-	state, key, err := openState(o.StateDir)
+	state, key, err := openState(o.StateDir, o.Look)
 	if err != nil {
-		err = fmt.Errorf("%w: %w", ErrState, err)
-	} else {
-		err = o.Metrics.use()
+		return nil, nil, fmt.Errorf("%w: %w", ErrState, err)
 	}
-	if err != nil {
-		return nil, nil, err
+	if err := o.Metrics.use(); err != nil {
+		return nil, nil, errors.Join(err, state.close())
 	}
 	s := &Service{o: o, key: key, state: state, directories: metadata.NewDirectories(key), proxy: metadata.NewProxy(o.ProxySecret),
 		strangers: strangers{log: o.Log}, leases: newLeaseFiles(o.Leases, o.Log)}
@@ -151,10 +153,13 @@ func New(ctx context.Context, o Options) (*Service, diag.List, error) {
 	s.first = marksOf(o.Files)
 	r := s.reload(ctx, true)
 	if r.Failed() {
-		return nil, r.Diagnostics, r.Err
+		return nil, r.Diagnostics, errors.Join(r.Err, state.close())
 	}
 	return s, r.Diagnostics, nil
 }
+
+// Close gives the state directory back, for another service. Nothing may be served or reloaded any more.
+func (s *Service) Close() error { return s.state.close() }
 
 // Reloaded is how a reload went. When it failed, everything is as it was before.
 type Reloaded struct {
@@ -210,12 +215,46 @@ func (s *Service) generate(machines []machine.Machine) (*generation, diag.List) 
 		next.served[name] = made
 	}
 	var problems diag.List
-	next.owners, problems = own(kept, s.o.Addresses, !s.o.Shared)
+	next.owners, problems = own(kept, s.o.Addresses, s.strictness())
 	l = append(l, problems...)
+	if !s.o.ProxySecret.IsZero() {
+		l = append(l, sameInstances(kept, next.served)...)
+	}
 	if len(s.o.Leases) == 0 {
 		l = append(l, unaddressed(kept, next.owners)...)
 	}
 	return next, l
+}
+
+// strictness says what is an error. A machine that is there no more must not be served because its address stands in a flag.
+func (s *Service) strictness() strictness {
+	switch {
+	case s.o.Shared:
+		return strictness{same: diag.Warning, missing: diag.Warning}
+	case s.current.Load() != nil:
+		return strictness{same: diag.Error, missing: diag.Warning}
+	}
+	return strictness{same: diag.Error, missing: diag.Error}
+}
+
+// sameInstances warns of the machines that proxies cannot tell apart.
+func sameInstances(machines []machine.Machine, made map[string]*served) diag.List {
+	var l diag.List
+	type instance struct{ namespace, id string }
+	first := map[instance]machine.Machine{}
+	for _, m := range machines {
+		by := instance{m.Namespace, made[m.Namespace+"/"+m.Name].site.Identity().InstanceID}
+		other, taken := first[by]
+		if !taken {
+			first[by] = m
+			continue
+		}
+		const field = "identity.instanceID"
+		l.Add(diag.Diagnostic{Code: CodeSameInstance, Severity: diag.Warning, Range: m.Places.Find(field),
+			Summary: fmt.Sprintf("%s/%s has the instance id of %s/%s, so proxies reach neither", m.Namespace, m.Name, other.Namespace, other.Name),
+			Remedy:  "give each its own"}.With(other.Places.Find(field), "the first one is here"))
+	}
+	return l
 }
 
 // unaddressed notes the machines that no address leads to.
@@ -252,7 +291,7 @@ func (s *Service) publish(next *generation) {
 		}
 		made.site.RestorePassword(secret.FromBytes(r.Posted))
 		// A first boot that is under way goes on where it is.
-		if old == nil || old.served[name] == nil || old.served[name].instance != made.instance {
+		if known := old != nil && old.served[name] != nil && old.served[name].instance == made.instance; !known && !s.o.Look {
 			if err := s.intake.Open(name, made.instance, r.Report); err != nil {
 				s.o.Log.Error("a machine cannot report", "machine", name, "error", err)
 			}
@@ -347,9 +386,18 @@ func sender(ctx context.Context) (string, bool) {
 	return name.Namespace + "/" + name.Name, true
 }
 
+// serving returns a machine that is served now, or nil. Before the first machines are loaded, there is none.
+func (s *Service) serving(name string) *served {
+	g := s.current.Load()
+	if g == nil {
+		return nil
+	}
+	return g.served[name]
+}
+
 // keep keeps what the intake wants to be given after a restart.
 func (s *Service) keep(name string, report []byte) error {
-	made := s.current.Load().served[name]
+	made := s.serving(name)
 	if made == nil {
 		return errors.New("the machine is not served any more")
 	}
@@ -370,13 +418,13 @@ func (s *Service) posted(site *metadata.Site, password []byte) error {
 // hear takes in what a guest says.
 func (s *Service) hear(e report.Event) {
 	s.o.Metrics.heard(e)
-	if made := s.current.Load().served[e.Machine]; made != nil && made.seal && e.Stage == report.Done && (e.Result == nil || e.Result.FirstBoot) {
+	if made := s.serving(e.Machine); made != nil && made.seal && e.Stage == report.Done && (e.Result == nil || e.Result.FirstBoot) {
 		if err := s.state.change(e.Machine, made.instance, func(r *record) { r.Sealed = true }); err != nil {
 			s.o.Log.Error("a seal is not remembered over a restart", "machine", e.Machine, "error", err)
 		}
 		made.site.Seal()
 		// A reload may have put another site in its place.
-		if now := s.current.Load().served[e.Machine]; now != nil && now.instance == made.instance {
+		if now := s.serving(e.Machine); now != nil && now.instance == made.instance {
 			now.site.Seal()
 		}
 	}

@@ -74,6 +74,11 @@ func open(t *testing.T, text string, change func(*Options)) *site {
 // start starts a service, a second time as after a restart.
 func (s *site) start(change func(*Options)) {
 	s.t.Helper()
+	if s.Service != nil {
+		if err := s.Close(); err != nil {
+			s.t.Fatal(err)
+		}
+	}
 	engine := &vmseed.Engine{Frontends: frontends.Frontends(), DataSources: datasources.DataSources()}
 	o := Options{Engine: engine, Files: []string{s.file}, Log: slog.New(slog.NewTextHandler(s.log, nil)), Interval: time.Hour,
 		Hear: func(e report.Event) { s.heard <- e }}
@@ -98,6 +103,7 @@ func (s *site) start(change func(*Options)) {
 		s.t.Fatal(l, err)
 	}
 	s.Service = service
+	s.t.Cleanup(func() { _ = service.Close() })
 	s.url = s.serve(service.Serve)
 	if !o.ProxySecret.IsZero() {
 		s.proxied = s.serve(service.ServeProxies)
@@ -266,8 +272,8 @@ func TestReload(t *testing.T) {
 		return Reloaded{}
 	}
 	for name, broken := range map[string]string{"no YAML": "spec: [", "an error": define("web", "users: 7"), "nothing": "",
-		"the address of another": define("web") + define("db", "network: {nics: [{name: eth0, addresses: [192.0.2.1/24]}, {name: eth1, addresses: [192.0.2.1/24]}]}") + define("x", "network: {nics: [{name: eth0, addresses: [192.0.2.1/24]}]}"),
-		"another machine":        define("db")} {
+		"the address of another":                      define("web") + define("db", "network: {nics: [{name: eth0, addresses: [192.0.2.1/24]}, {name: eth1, addresses: [192.0.2.1/24]}]}") + define("x", "network: {nics: [{name: eth0, addresses: [192.0.2.1/24]}]}"),
+		"a machine of that name in another namespace": define("web") + strings.Replace(define("web"), "name: web}", "name: web, namespace: prod}", 1)} {
 		write(t, s.file, broken)
 		if r := next(); !r.Failed() || r.Machines != 1 || r.Wished {
 			t.Errorf("%s: %+v", name, r)

@@ -21,6 +21,7 @@ import (
 // Names in the state directory.
 const (
 	keyFile    = "key"
+	lockFile   = "lock"
 	machineDir = "machines"
 )
 
@@ -33,7 +34,9 @@ const (
 // state is what must survive a restart: the key that URLs are signed with, and how far the first boots are. Without a directory
 // it lives in memory alone.
 type state struct {
-	dir     string
+	dir string
+	// lock is held for as long as this process may write to dir; nil means that it does not.
+	lock    *os.File
 	mutex   sync.Mutex
 	records map[string]record // by machine
 }
@@ -50,8 +53,9 @@ type record struct {
 	Posted []byte `json:"posted,omitempty"`
 }
 
-// openState opens a state directory, which is made with mode 0700 when it is not there, and reads or makes its key.
-func openState(dir string) (*state, secret.Text, error) {
+// openState opens a state directory, which is made with mode 0700 when it is not there, and reads or makes its key. It is the
+// only one that has it open, because what one process writes another one would not see, unless it only looks.
+func openState(dir string, look bool) (*state, secret.Text, error) {
 	s := &state{dir: dir, records: map[string]record{}}
 	if dir == "" {
 		return s, newKey(), nil
@@ -59,8 +63,33 @@ func openState(dir string) (*state, secret.Text, error) {
 	if err := os.MkdirAll(dir, atomicfile.DirMode); err != nil {
 		return nil, secret.Text{}, err
 	}
+	if !look {
+		file, held, err := tryLock(filepath.Join(dir, lockFile))
+		if err == nil && held {
+			err = fmt.Errorf("another metadata service works on %s; stop that one, or give this one a directory of its own", dir)
+		}
+		if err != nil {
+			return nil, secret.Text{}, err
+		}
+		s.lock = file
+	}
 	key, err := readKey(filepath.Join(dir, keyFile))
-	return s, key, err
+	if err != nil {
+		return nil, secret.Text{}, errors.Join(err, s.close())
+	}
+	return s, key, nil
+}
+
+// close lets another process open the directory. Closed twice is closed once.
+func (s *state) close() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.lock == nil {
+		return nil
+	}
+	err := s.lock.Close()
+	s.lock = nil
+	return err
 }
 
 func newKey() secret.Text {
