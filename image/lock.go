@@ -43,7 +43,7 @@ func lockNow(path string, shared bool) (f *os.File, busy bool, err error) {
 		if err != nil {
 			return nil, false, err
 		}
-		ok, err := tryLock(f, shared)
+		ok, err := atomicfile.TryLock(f, shared)
 		if err != nil || !ok {
 			return nil, err == nil, errors.Join(err, f.Close())
 		}

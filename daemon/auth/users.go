@@ -163,11 +163,15 @@ func (u *Users) change(f func([]line) ([]line, error)) error {
 	if err := os.MkdirAll(filepath.Dir(u.path), atomicfile.DirMode); err != nil {
 		return err
 	}
-	unlock, err := lockFile(u.path + ".lock")
+	// Nobody else changes the file at the same time, as a command may while the daemon runs.
+	lock, err := os.OpenFile(u.path+".lock", os.O_RDWR|os.O_CREATE, atomicfile.FileMode)
 	if err != nil {
 		return err
 	}
-	defer unlock()
+	defer lock.Close()
+	if err := atomicfile.Lock(lock); err != nil {
+		return err
+	}
 	u.seen = nil
 	if err := u.load(); err != nil {
 		return err

@@ -222,7 +222,7 @@ func openLocked(path string) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := lock(f); err != nil {
+		if err := atomicfile.Lock(f); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
 		locked, err := f.Stat()

@@ -3,6 +3,8 @@
 //
 // A crash between two steps leaves a temporary file behind that may hold a secret. Sweep, which every write calls for
 // its own directory, removes those.
+//
+// Lock, TryLock and Hold keep processes apart that would change the same files.
 package atomicfile
 
 import (

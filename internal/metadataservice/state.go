@@ -64,7 +64,7 @@ func openState(dir string, look bool) (*state, secret.Text, error) {
 		return nil, secret.Text{}, err
 	}
 	if !look {
-		file, held, err := tryLock(filepath.Join(dir, lockFile))
+		file, held, err := atomicfile.Hold(filepath.Join(dir, lockFile))
 		if err == nil && held {
 			err = fmt.Errorf("another metadata service works on %s; stop that one, or give this one a directory of its own", dir)
 		}

@@ -90,7 +90,7 @@ func (c *Client) Remove(ctx context.Context) error {
 	}
 	// The supervisor has ended when its lock is free. Holding it keeps another from starting meanwhile.
 	for pause := firstPause; ; pause = min(2*pause, longPause) {
-		held, busy, err := lock(filepath.Join(c.Dir, lockFile))
+		held, busy, err := atomicfile.Hold(filepath.Join(c.Dir, lockFile))
 		if err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func sweepDir(dir string, runs func(pid string) bool) error {
 	}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".sock") && !state.Status.Alive() {
-			held, busy, err := lock(filepath.Join(dir, lockFile))
+			held, busy, err := atomicfile.Hold(filepath.Join(dir, lockFile))
 			if err == nil && !busy {
 				errs = append(errs, remove(filepath.Join(dir, e.Name())), held.Close())
 			}

@@ -77,7 +77,7 @@ func Main(ctx context.Context, dir string, lifeline io.Reader) error {
 	if err != nil {
 		return err
 	}
-	held, busy, err := lock(filepath.Join(dir, lockFile))
+	held, busy, err := atomicfile.Hold(filepath.Join(dir, lockFile))
 	if err != nil {
 		return err
 	}
