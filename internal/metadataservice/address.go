@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/tree"
 	"github.com/vmseed/vmseed/machine"
 )
 
@@ -61,8 +62,8 @@ type strictness struct {
 	missing diag.Severity
 }
 
-// own collects the addresses that definitions and user give to placed machines.
-func own(machines []machine.Machine, given []Assignment, strict strictness) (owners, diag.List) {
+// own collects the addresses that definitions and user give to placed machines. The unserved have none.
+func own(machines, unserved []machine.Machine, given []Assignment, strict strictness) (owners, diag.List) {
 	var l diag.List
 	out := owners{addresses: map[netip.Addr]owner{}, macs: map[string]string{}}
 	twice := map[netip.Addr]bool{}
@@ -70,9 +71,13 @@ func own(machines []machine.Machine, given []Assignment, strict strictness) (own
 		first, taken := out.addresses[address]
 		if taken && first.machine != o.machine {
 			twice[address] = true
-			l.Add(diag.Diagnostic{Code: CodeSameAddress, Severity: strict.same, Range: o.place,
+			d := diag.Diagnostic{Code: CodeSameAddress, Severity: strict.same, Range: o.place,
 				Summary: fmt.Sprintf("%s is the address of two machines: of %s (%s) and of %s (%s)", address, first.machine, first.says(), o.machine, o.says()),
-				Remedy:  "give each its own, or the metadata of one would reach the other"}.With(first.place, "the first one is here"))
+				Remedy:  "give each its own, or the metadata of one would reach the other"}
+			if !first.place.IsZero() { // a flag has none
+				d = d.With(first.place, "the first one is here")
+			}
+			l.Add(d)
 			return
 		}
 		out.addresses[address] = o
@@ -100,8 +105,7 @@ func own(machines []machine.Machine, given []Assignment, strict strictness) (own
 		names := named(machines, g.Machine)
 		switch len(names) {
 		case 0:
-			l.Add(diag.Diagnostic{Code: CodeNoMachine, Severity: strict.missing, Summary: g.Origin + ": no machine is called so",
-				Remedy: "name a machine that there is, or leave the address out at the next start"})
+			l.Add(nobody(g, machines, unserved, strict.missing))
 		case 1:
 			add(g.Address, owner{machine: names[0], origin: g.Origin})
 		default:
@@ -116,6 +120,28 @@ func own(machines []machine.Machine, given []Assignment, strict strictness) (own
 		delete(out.macs, mac)
 	}
 	return out, l
+}
+
+// nobody says that an address is given to a machine which is not served, or not there at all.
+func nobody(g Assignment, machines, unserved []machine.Machine, severity diag.Severity) diag.Diagnostic {
+	d := diag.Diagnostic{Code: CodeNoMachine, Severity: severity}
+	if names := named(unserved, g.Machine); len(names) > 0 {
+		d.Summary = fmt.Sprintf("%s: %s is not served", g.Origin, strings.Join(names, ", "))
+		d.Remedy = "see what keeps it from being served, or leave the address out at the next start"
+		return d
+	}
+	d.Summary = g.Origin + ": no machine is called so"
+	d.Remedy = "name a machine that there is, or leave the address out at the next start"
+	var known []string
+	for _, m := range slices.Concat(machines, unserved) {
+		if known = append(known, m.Name); strings.Contains(g.Machine, "/") {
+			known[len(known)-1] = m.Namespace + "/" + m.Name
+		}
+	}
+	if meant, ok := tree.Closest(g.Machine, known); ok {
+		d.Remedy = fmt.Sprintf("did you mean %q?", meant)
+	}
+	return d
 }
 
 // reachable reports whether the static address of a guest's NIC is one that it can ask another host from, and that no guest

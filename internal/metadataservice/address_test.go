@@ -87,7 +87,7 @@ func TestOwn(t *testing.T) {
 			want: "192.0.2.7=web 2001:db8::7=web", codes: "VS1452"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o, l := own(tt.machines, tt.given, strictness{diag.Error, diag.Error})
+			o, l := own(tt.machines, nil, tt.given, strictness{diag.Error, diag.Error})
 			leases, _ := parseLeases([]byte(tt.leases))
 			var have []string
 			table := o.leased(leases)
@@ -112,11 +112,36 @@ func TestOwn(t *testing.T) {
 func TestSameAddress(t *testing.T) {
 	a, _ := ParseAssignment("--address", "c=192.0.2.8")
 	machines := []machine.Machine{guest("a", "", "192.0.2.8/24"), guest("b", "", "192.0.2.8/24"), guest("c", "")}
-	_, l := own(machines, []Assignment{a}, strictness{diag.Error, diag.Error})
+	_, l := own(machines, nil, []Assignment{a}, strictness{diag.Error, diag.Error})
 	if text := l.Error(); len(l) != 2 || !strings.Contains(text, "b.yaml:7:3: error[VS1450]") || !strings.Contains(text, "a.yaml:7:3") || !strings.Contains(text, "--address c=192.0.2.8") {
 		t.Errorf("%v", l)
 	}
-	if _, l = own(machines, nil, strictness{diag.Warning, diag.Warning}); l.HasErrors() || len(l) != 1 {
+	b, _ := ParseAssignment("--address", "b=192.0.2.9")
+	c, _ := ParseAssignment("--address", "c=192.0.2.9")
+	if _, l = own(machines[1:], nil, []Assignment{b, c}, strictness{diag.Error, diag.Error}); len(l) != 1 || len(l[0].Related) > 0 {
+		t.Errorf("two flags, which have no place: %v", l)
+	}
+	if _, l = own(machines, nil, nil, strictness{diag.Warning, diag.Warning}); l.HasErrors() || len(l) != 1 {
 		t.Errorf("where networks do not know each other: %v", l)
+	}
+}
+
+// TestNobody tells a machine that is not served from one that is not there, and finds a name that was misspelt.
+func TestNobody(t *testing.T) {
+	served, unserved := []machine.Machine{guest("frontend", "")}, []machine.Machine{guest("database", "")}
+	for name, want := range map[string]string{
+		"database":         "default/database is not served",
+		"default/database": "default/database is not served",
+		"fronted":          `did you mean "frontend"?`,
+		"default/fronted":  `did you mean "default/frontend"?`,
+		"cache":            "no machine is called so; name a machine",
+	} {
+		a, err := ParseAssignment("--address", name+"=192.0.2.9")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, l := own(served, unserved, []Assignment{a}, strictness{diag.Error, diag.Error}); len(l) != 1 || !strings.Contains(l.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, l, want)
+		}
 	}
 }

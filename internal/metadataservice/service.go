@@ -202,12 +202,13 @@ func (s *Service) reload(ctx context.Context, wished bool) Reloaded {
 func (s *Service) generate(machines []machine.Machine) (*generation, diag.List) {
 	next := &generation{served: map[string]*served{}}
 	var l diag.List
-	var kept []machine.Machine
+	var kept, unserved []machine.Machine
 	for _, m := range machines {
 		name := m.Namespace + "/" + m.Name
 		made, problems := s.serve(m)
 		l = append(l, problems...)
 		if made == nil {
+			unserved = append(unserved, m)
 			continue
 		}
 		kept = append(kept, m)
@@ -215,7 +216,7 @@ func (s *Service) generate(machines []machine.Machine) (*generation, diag.List) 
 		next.served[name] = made
 	}
 	var problems diag.List
-	next.owners, problems = own(kept, s.o.Addresses, s.strictness())
+	next.owners, problems = own(kept, unserved, s.o.Addresses, s.strictness())
 	l = append(l, problems...)
 	if !s.o.ProxySecret.IsZero() {
 		l = append(l, sameInstances(kept, next.served)...)
