@@ -184,7 +184,10 @@ func (l *Launcher) ways(asked string, m machine.Machine, s seed.Seed) (vmseed.Wa
 		}
 	case "iso", "vfat":
 		if len(s.Trees) > 0 {
-			return ways, list, optionf("--delivery %s: the seed has no volume, because the guests of the data source %s fetch theirs by HTTP; leave --delivery out, or choose --datasource nocloud or configdrive", asked, s.DataSource)
+			return ways, list, optionf("--delivery %s: the seed has no volume, because the guests of the data source %s fetch theirs by HTTP; leave --delivery out, choose metadata, or --datasource nocloud or configdrive", asked, s.DataSource)
+		}
+		if len(s.Volumes) == 0 && len(s.Firmware.Credentials) > 0 {
+			return ways, list, optionf("--delivery %s: the seed has no volume, because systemd reads its credentials from the firmware; leave --delivery out, or choose smbios or fw_cfg", asked)
 		}
 		if len(s.Volumes) == 0 {
 			return ways, list, optionf("--delivery %s: the seed has no volume, because Ignition's platform reads the firmware; leave --delivery out, or choose another --ignition-platform", asked)
