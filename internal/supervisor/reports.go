@@ -144,6 +144,8 @@ func (s *supervisor) firstBoot(e report.Event) {
 	case e.Source != report.SerialConsole:
 	case s.plan.Plain:
 		s.note("the guest's systemd runs no reporter: judged by its serial console, which shows less")
+	case s.service != nil && s.service.later:
+		s.note("the guest's seed is sealed, so no reporter runs at this boot: judged by its serial console, which shows less")
 	default:
 		s.note("the guest has no reporter, or its vendor-data is switched off: judged by its serial console, which shows less")
 	}
