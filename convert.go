@@ -288,9 +288,12 @@ func stated(m machine.Machine) []secret.Text {
 	return out
 }
 
-// contents are all that the guest reads in a seed.
+// contents are all that the guest reads in a seed, and how it may.
 func contents(s seed.Seed) []secret.Text {
-	out := []secret.Text{secret.New(fmt.Sprint(s.Identity, s.Firmware.SMBIOS, s.KernelArgs))}
+	out := []secret.Text{secret.New(fmt.Sprint(s.Identity, s.Firmware.SMBIOS, s.KernelArgs, s.Seal))}
+	for _, t := range s.Trees {
+		out = append(out, secret.New(fmt.Sprint(t.Tokens, t.HopLimit)))
+	}
 	for _, v := range s.Volumes {
 		for _, f := range v.Files {
 			out = append(out, f.Content)

@@ -115,8 +115,7 @@ func (e *Engine) Render(m machine.Machine, o RenderOptions) (seed.Seed, diag.Lis
 	}
 	for _, lost := range machine.Lost(m, expressed, machine.HardwareFields(), machine.ControlFields()) {
 		l.Add(diag.Diagnostic{Code: CodeNotExpressed, Severity: diag.Warning, Range: m.Places.Find(lost.Path), Field: lost.Path,
-			Summary: fmt.Sprintf("the data source %s cannot tell the guest this", ds.Name()),
-			Remedy:  "choose another data source, or do it in the user-data"})
+			Summary: fmt.Sprintf("the data source %s cannot tell the guest this", ds.Name()), Remedy: otherwise(lost.Field)})
 	}
 	s, problems := ds.Render(m, o.Options)
 	l = append(l, problems...)
@@ -133,6 +132,17 @@ func (e *Engine) Render(m machine.Machine, o RenderOptions) (seed.Seed, diag.Lis
 	}
 	s.Volumes = append(s.Volumes, media(m)...)
 	return s, l
+}
+
+// otherwise says what to do about a field that a data source cannot express.
+func otherwise(f machine.Field) string {
+	switch {
+	case f == "metadataOptions.seal":
+		return "let the guest read its seed over HTTP"
+	case machine.NewFieldSet("metadataOptions").Has(f):
+		return "choose the data source ec2: only its protocol has tokens"
+	}
+	return "choose another data source, or do it in the user-data"
 }
 
 // withoutSeed has what a machine brings itself. What only a seed could tell its guest is warned about.

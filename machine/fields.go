@@ -60,7 +60,7 @@ func (s FieldSet) without(fields ...Field) FieldSet {
 // messages.
 func ControlFields() FieldSet {
 	return NewFieldSet("name", "namespace", "dataSource", "identity.uid", "identity.revision", "labels", "annotations",
-		"guest.release", "guest.ignitionPlatform", "metadataOptions", "compat", "stopGrace", "ignition.name",
+		"guest.release", "guest.ignitionPlatform", "compat", "stopGrace", "ignition.name",
 		"metaData.name", "vendorData.name", "userData.layers.name", "network.document.name",
 		"metaData.merge", "vendorData.merge", "network.document.merge")
 }

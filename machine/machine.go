@@ -92,9 +92,11 @@ type Machine struct {
 // the machine's own, such as the answer file of Windows or a prepared drive, or not at all.
 const NoDataSource = "none"
 
-// MetadataOptions are how a guest reads its metadata service. The names are those of EC2's API.
+// MetadataOptions are how a guest reads its metadata service. The names are those of EC2's API. Only data sources that are
+// read over HTTP honour any of them: ec2 all, the others the seal.
 type MetadataOptions struct {
-	// HTTPTokens is required (the default): the paths of EC2 are read with a session token of IMDSv2; or optional.
+	// HTTPTokens is required: the paths of EC2 are read with a session token of IMDSv2; or optional. The default is required
+	// with the data source ec2, and optional where `vmseed metadata` serves a machine without a data source by all protocols.
 	HTTPTokens string `field:"httpTokens"`
 	// HTTPPutResponseHopLimit is the IP time to live of the answers that carry a token, 1 (the default) to 64: how many
 	// hops away in the guest a reader may be.

@@ -2,6 +2,7 @@
 package datasourcetest
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -59,15 +60,16 @@ func placed(t *testing.T, m machine.Machine) machine.Machine {
 	return m
 }
 
-// product is everything a guest reads, as comparable text. The seed's identity is for its host.
+// product is everything a guest reads and how it may, as comparable text. The seed's identity is for its host.
 func product(s seed.Seed) []string {
-	out := []string{s.DataSource}
+	out := []string{s.DataSource, fmt.Sprint(s.Seal)}
 	for _, v := range s.Volumes {
 		for _, f := range v.Files {
 			out = append(out, v.Label, f.Path, f.Content.Reveal())
 		}
 	}
 	for _, tree := range s.Trees {
+		out = append(out, tree.Name, fmt.Sprint(tree.Tokens, tree.HopLimit))
 		for _, b := range tree.Blobs {
 			out = append(out, b.Path, b.ContentType, b.Content.Reveal())
 		}

@@ -46,7 +46,7 @@ func inTree() machine.FieldSet {
 		"identity.instanceType", "identity.launchIndex", "identity.tags", "ssh.authorizedKeys", "metaData",
 		"network.mode", "network.dns.search", "network.nics.name", "network.nics.kind", "network.nics.mac", "network.nics.match",
 		"network.nics.mtu", "network.nics.dhcp4", "network.nics.addresses", "network.nics.gateway4", "network.nics.routes",
-		"network.nics.dns.search", "network.nics.onBoot")
+		"network.nics.dns.search", "network.nics.onBoot", "metadataOptions")
 }
 
 // ExpressesFor lists what reaches the guest of m, which may be one of Ignition.

@@ -17,7 +17,7 @@ import (
 // which TestHTTP shows to be the same.
 func TestConformanceHTTP(t *testing.T) {
 	datasourcetest.Run(t, datasourcetest.Config{DataSource: New(), Options: datasource.Options{HTTP: true, IgnitionPlatform: "openstack"},
-		Only: machine.NewFieldSet("identity", "metaData", "adminPassword", "dsmode")})
+		Only: machine.NewFieldSet("identity", "metaData", "adminPassword", "dsmode", "metadataOptions")})
 }
 
 // TestHTTP renders the same config for every platform: where a service of its own is asked, or behind a kernel argument.

@@ -102,13 +102,13 @@ func (Ignition) Expresses() machine.FieldSet { return config.Expresses() }
 func (Ignition) ExpressesFor(m machine.Machine, o datasource.Options) machine.FieldSet {
 	p, _, _ := platformOf(m, o)
 	holder := p.volume
+	var beside []machine.Field
 	if o.HTTP {
-		holder = p.service
+		holder, beside = p.service, append(beside, "metadataOptions.seal")
 	}
 	if holder == nil {
-		return config.Expresses()
+		return config.Expresses().Union(machine.NewFieldSet(beside...))
 	}
-	var beside []machine.Field
 	for _, f := range holder.Expresses().Fields() {
 		if !userdata.Expresses().Has(f) && f != "adminPassword" {
 			beside = append(beside, f)

@@ -38,9 +38,13 @@ func (NoCloud) Expresses() machine.FieldSet {
 		"ssh.authorizedKeys", "metaData", "dsmode"))
 }
 
-// ExpressesFor lists what reaches the guest of m, which may be one of Ignition.
-func (n NoCloud) ExpressesFor(m machine.Machine, _ datasource.Options) machine.FieldSet {
-	return userdata.ExpressesFor(m, n.Expresses())
+// ExpressesFor lists what reaches the guest of m, which may be one of Ignition. What is read over HTTP can be sealed.
+func (n NoCloud) ExpressesFor(m machine.Machine, o datasource.Options) machine.FieldSet {
+	fields := userdata.ExpressesFor(m, n.Expresses())
+	if o.HTTP {
+		fields = fields.Union(machine.NewFieldSet("metadataOptions.seal"))
+	}
+	return fields
 }
 
 // Render makes the seed. meta-data and user-data are always there: without either, cloud-init ignores the volume.

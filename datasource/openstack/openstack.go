@@ -48,9 +48,11 @@ func (OpenStack) ExpressesFor(m machine.Machine, o datasource.Options) machine.F
 	return fetched(configdrive.New().ExpressesFor(m, o))
 }
 
-// fetched leaves out the field of a config drive that no guest fetches.
+// fetched leaves out the field of a config drive that no guest fetches, and adds that a service can be sealed. It never asks for
+// tokens: guests of OpenStack have none.
 func fetched(fields machine.FieldSet) machine.FieldSet {
-	return machine.NewFieldSet(slices.DeleteFunc(fields.Fields(), func(f machine.Field) bool { return f == "network.format" })...)
+	return machine.NewFieldSet(append(slices.DeleteFunc(fields.Fields(), func(f machine.Field) bool { return f == "network.format" }),
+		"metadataOptions.seal")...)
 }
 
 // Render makes the seed.

@@ -106,7 +106,11 @@ func (s *Service) render(m machine.Machine, sources []string, o vmseed.RenderOpt
 	out = seed.Seed{Machine: seed.Name{Namespace: m.Namespace, Name: m.Name}, Seal: m.MetadataOptions.Seal, DataSource: strings.Join(sources, ",")}
 	for i, name := range sources {
 		o.DataSource = name
-		made, problems := s.o.Engine.Render(m, o)
+		asked := m
+		if name != ec2 && slices.Contains(sources, ec2) {
+			asked.MetadataOptions.HTTPTokens, asked.MetadataOptions.HTTPPutResponseHopLimit = "", 0 // EC2's tree, which wins, honours them
+		}
+		made, problems := s.o.Engine.Render(asked, o)
 		l = append(l, problems...)
 		// Proxies name a machine by the id that OpenStack's guests read.
 		if i == 0 || name == openstack {
