@@ -21,7 +21,8 @@ func Codes() []diag.Explanation {
 			Text: "A guest looks for EC2's service when the UUID of its firmware begins with ec2; cloud-init before 24.2 wants the serial number to be the same. " +
 				"The first three digits of another UUID become ec2, and the serial number is replaced."},
 		{Code: CodeLarge, Title: "user-data is too large for EC2",
-			Text: "vmseed serves user-data of any size. EC2 itself takes 16384 bytes, so a definition that shall work there as well needs smaller ones."},
+			Text: "vmseed serves user-data of any size. EC2 itself takes 16384 bytes, so a definition that shall work there as well needs smaller ones. " +
+				"What vmseed adds to the user-data counts: keys, files and the rest of the definition, and the reporter of the first boot."},
 		{Code: CodePair, Title: "two host names",
 			Text: "The meta-data sets `hostname` and `local-hostname` to different values. EC2 has one name under both keys, and guests go by `local-hostname`."},
 		{Code: CodeWindows, Title: "cloudbase-init cannot read the service",
