@@ -78,7 +78,7 @@ func (e EC2) Render(m machine.Machine, o datasource.Options) (seed.Seed, diag.Li
 			"the meta-data sets hostname and local-hostname to different values; the guest is told local-hostname under both")
 	}
 	if size := len(user.Reveal()); size > maxUserData {
-		l.Notef(CodeLarge, m.Places.Find("userData"), "", "the user-data has %d bytes; EC2 itself takes no more than %d", size, maxUserData)
+		l.Notef(CodeLarge, m.Places.Find("userData"), "", "the user-data has %d bytes with what vmseed adds; EC2 itself takes no more than %d", size, maxUserData)
 	}
 	windows(m, tree, g.Hostname, &l)
 	uuid := firmware(m, &l)
