@@ -189,6 +189,8 @@ func remedy(err error, s seed.Seed) error {
 	switch {
 	case (errors.Is(err, delivery.ErrNoVolume) || errors.Is(err, delivery.ErrPart)) && len(s.Trees) > 0:
 		return fmt.Errorf("%w; choose --format metadata for a file that vmseed's server reads, or dir for another web server's root", err)
+	case (errors.Is(err, delivery.ErrNoVolume) || errors.Is(err, delivery.ErrPart)) && len(s.Firmware.Credentials) > 0:
+		return fmt.Errorf("%w; choose --format smbios for the credentials", err)
 	case errors.Is(err, delivery.ErrNoVolume), errors.Is(err, delivery.ErrPart):
 		return fmt.Errorf("%w; choose --format ign for an Ignition config", err)
 	case errors.Is(err, metadata.ErrNoTree):

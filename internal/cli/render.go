@@ -35,7 +35,8 @@ machines PATH is a directory. - writes a single image to standard output.
 
 An Ignition config that the guest finds in its firmware is a file: --format ign, which
 is the default for a seed without a volume. Where a machine has a volume as well, the
-config is written beside it as <namespace>_<name>.ign.
+config is written beside it as <namespace>_<name>.ign. Credentials of systemd are files
+as well, one for each: --format smbios, which is the default for them.
 
 What a guest fetches by HTTP (--datasource ec2, openstack or nocloud-net, or --http) is
 one file for vmseed's own server: --format metadata, which is the default for it; or
@@ -69,7 +70,7 @@ find the server is printed.`,
 	a.renderFlags(cmd)
 	cmd.Flags().StringVar(&base, "base", metadata.DefaultBase, "URL, with a slash at its end, at which the guest reaches the server of what it fetches")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "file, directory, or - for standard output")
-	cmd.Flags().StringVar(&format, "format", "", listed(deliveries.Deliveries())+" (default: dir when PATH ends in / or is a directory, else metadata for what is fetched by HTTP, ign for an Ignition config in the firmware, iso for a volume)")
+	cmd.Flags().StringVar(&format, "format", "", listed(deliveries.Deliveries())+" (default: dir when PATH ends in / or is a directory, else metadata for what is fetched by HTTP, ign for an Ignition config in the firmware, smbios for credentials, iso for a volume)")
 	return cmd
 }
 
@@ -181,6 +182,13 @@ func (a *app) write(ctx context.Context, seeds []seed.Seed, w written) (err erro
 			_ = os.Remove(output) // a directory that was made for nothing
 		}
 		return err
+	}
+	if format == "" && stream == nil && !slash && !isDir && len(seeds) == 1 && steps[0].format == "smbios" {
+		note := fmt.Sprintf("%s is an OEM string with a credential, for QEMU's -smbios type=11,path=%s", output, output)
+		if others := len(steps[0].seed.Firmware.Credentials) - 1; others > 0 {
+			note += fmt.Sprintf("; %s beside it with the others, as %s.N.smbios", count(others, "file"), steps[0].seed.Machine)
+		}
+		a.say(note)
 	}
 	if len(seeds) > 1 && !slash && !isDir {
 		a.say(fmt.Sprintf("the input has %d machines, so %s is a directory; in it are %s", len(seeds), output, strings.Join(written, ", ")))

@@ -125,7 +125,7 @@ func (a *app) runMachine(ctx context.Context, f *runFlags, args []string) error 
 	a.noted = "vmseed run --dry-run"
 	m, l, err := a.runInput(ctx, f, args)
 	if err != nil || l.HasErrors() {
-		return errors.Join(err, a.failed(l, false))
+		return errors.Join(err, a.failed(l, f.dryRun))
 	}
 	root, err := a.vmRoot()
 	if err != nil {
@@ -276,7 +276,7 @@ func unbounded(m machine.Machine) (l diag.List) {
 func (a *app) plan(ctx context.Context, l *boot.Launcher, o boot.Options, m machine.Machine, list diag.List) error {
 	p, problems, err := l.Try(ctx, m, o)
 	if list = append(list, problems...); err != nil || list.HasErrors() {
-		return errors.Join(bootTrouble(ctx, err), a.failed(list, false))
+		return errors.Join(bootTrouble(ctx, err), a.failed(list, true))
 	}
 	defer p.Discard()
 	for _, ref := range p.Absent {

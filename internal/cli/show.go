@@ -113,7 +113,7 @@ func showText(w io.Writer, s seed.Seed) {
 		fmt.Fprintf(w, "# kernel arguments, where the image's boot loader does not give them: %s\n", strings.Join(s.KernelArgs, " "))
 	}
 	if way := fmt.Sprint(s.Firmware.SMBIOS, s.KernelArgs); len(s.Trees) > 0 && strings.Contains(way, seed.Base) {
-		fmt.Fprintf(w, "# %s is the URL of the server: %s unless --base says otherwise\n", seed.Base, metadata.DefaultBase)
+		fmt.Fprintf(w, "# %s is the URL of the server: %s unless render's --base says otherwise\n", seed.Base, metadata.DefaultBase)
 	}
 	for i, t := range s.Trees {
 		if i > 0 {
