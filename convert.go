@@ -56,6 +56,9 @@ func (e *Engine) Convert(m machine.Machine, form string, o RenderOptions) ([]byt
 		switch c, ok := writers[i].(frontend.Carrier); {
 		case ok && m.Document.Form != form:
 			m, l = e.flatten(m, form, c.Carries(), o)
+			if !l.HasErrors() && !e.SeveralIn(form) && c.Carries().Has("hardware.smbios.product") {
+				m, l = e.served(m, o, l)
+			}
 			if l.HasErrors() {
 				return nil, l
 			}
@@ -140,6 +143,44 @@ func notGuest(m machine.Machine, form string, carries machine.FieldSet) diag.Lis
 	return l
 }
 
+// served gives a machine whose seed is fetched over HTTP the board by which its guest knows where to ask: its UUID, its
+// serial number and its product are those of the seed, for a form that is a board for some hypervisor.
+func (e *Engine) served(m machine.Machine, o RenderOptions, l diag.List) (machine.Machine, diag.List) {
+	s, problems := e.Render(m, o)
+	if len(s.Trees) == 0 || s.Trees[0].Name == "ignition" { // whose config the firmware has as well
+		return m, l
+	}
+	for _, d := range problems {
+		if d.Severity == diag.Error {
+			l.Add(d)
+		}
+	}
+	if s.Trees[0].Name == "nocloud" {
+		m.DataSource = "nocloud-net"
+	}
+	places := map[string]struct {
+		path string
+		at   *string
+	}{
+		"1 uuid":    {"identity.uuid", &m.Identity.UUID},
+		"1 serial":  {"identity.serial", &m.Identity.Serial},
+		"1 product": {"hardware.smbios.product", &m.Hardware.SMBIOS.Product},
+	}
+	for _, row := range s.Firmware.SMBIOS {
+		x, ok := places[fmt.Sprint(row.Type, " ", row.Field)]
+		if !ok {
+			l.Errorf(CodeNotWritten, m.Places.Find("dataSource"), "choose another data source", "the guest needs the SMBIOS string type=%d,%s, which vmseed cannot convert", row.Type, row.Field)
+			continue
+		}
+		value := strings.ReplaceAll(row.Value, seed.Base, "http://169.254.169.254/")
+		if x.path != "identity.uuid" && *x.at != "" && *x.at != value {
+			l.Warnf(CodeNotWritten, m.Places.Find(x.path), "", "the guest finds its metadata by this SMBIOS string, so it is %s instead", value)
+		}
+		*x.at = value
+	}
+	return m, l
+}
+
 // SeveralIn reports whether machines in a form can stand in one file, between lines of three dashes.
 func (e *Engine) SeveralIn(form string) bool {
 	return slices.ContainsFunc(e.Frontends, func(f frontend.Frontend) bool {
@@ -155,6 +196,7 @@ func (e *Engine) flatten(m machine.Machine, form string, carries machine.FieldSe
 	if l.HasErrors() {
 		return m, l
 	}
+	o = o.overHTTP(m)
 	if o.dataSource(m) == machine.NoDataSource {
 		return m, append(l, notWritten(m, form, carries)...)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vmseed/vmseed"
 	datasources "github.com/vmseed/vmseed/datasource/all"
+	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/frontend"
 	frontends "github.com/vmseed/vmseed/frontend/all"
 	"github.com/vmseed/vmseed/machine"
@@ -271,5 +272,35 @@ func TestConvertToAnUnknownForm(t *testing.T) {
 	_, l := converter().Convert(machine.Machine{Name: "vm"}, "ovf", vmseed.RenderOptions{})
 	if err := l.Err(); err == nil || !strings.Contains(err.Error(), "native, ") {
 		t.Errorf("an unknown form gives %v", err)
+	}
+}
+
+// TestConvertOfServedMachines converts machines whose guests fetch their seeds: the domain has the SMBIOS strings of the
+// seed, and no CD-ROM.
+func TestConvertOfServedMachines(t *testing.T) {
+	e := converter()
+	all := func(l diag.List) string {
+		said := ""
+		for _, d := range l {
+			said += d.Error() + "\n"
+		}
+		return said
+	}
+	for source, want := range map[string]string{
+		"ec2":         `<uuid>ec2`,
+		"openstack":   `<entry name="product">OpenStack Nova</entry>`,
+		"nocloud-net": `<entry name="serial">ds=nocloud;dsmode=net;s=http://169.254.169.254/`,
+	} {
+		m := machine.Machine{Name: "vm", DataSource: source}
+		text, l := e.Convert(m, "libvirt", vmseed.RenderOptions{})
+		said := all(l)
+		if l.HasErrors() || !strings.Contains(string(text), want) || !strings.Contains(string(text), `<smbios mode="sysinfo"/>`) ||
+			strings.Contains(string(text), "cdrom") || !strings.Contains(said, "vmseed metadata") {
+			t.Errorf("%s: %s\n%s", source, said, text)
+		}
+	}
+	m := machine.Machine{Name: "vm", DataSource: "ec2", Identity: machine.Identity{Serial: "mine"}}
+	if _, l := e.Convert(m, "libvirt", vmseed.RenderOptions{}); !strings.Contains(all(l), "SMBIOS string") {
+		t.Errorf("a serial number is replaced in silence: %v", l)
 	}
 }

@@ -17,7 +17,8 @@ func Codes() []diag.Explanation {
 	return []diag.Explanation{
 		{Code: CodeSeed, Title: "the seed stands beside the domain",
 			Text: "A libvirt domain names files. What the guest reads at its first boot is a file of its own, which `vmseed render` writes to " +
-				"the path in the domain, or to another that you name there."},
+				"the path in the domain, or to another that you name there. A guest with the data source ec2, openstack or nocloud-net fetches it " +
+				"over HTTP instead: the domain has no file of it, and `vmseed metadata` serves it."},
 		{Code: CodeContents, Title: "contents of a disk",
 			Text: "The definition says where the contents of the disk come from, such as an image or a claim. A domain needs a file: the message " +
 				"names the one that must be there before the domain is started."},

@@ -88,9 +88,12 @@ func TestLibvirt(t *testing.T) {
 
 // wanted are arguments of QEMU that the domains must lead to.
 var wanted = map[string][]string{
-	"bare":   {"-name guest=default_bare", "default_bare.iso"},
-	"coreos": {"-fw_cfg name=opt/com.coreos/config,file=/var/lib/libvirt/images/default_coreos.ign"},
-	"scsi":   {`"driver":"virtio-scsi-pci"`, `"lun":1`, "e1000e"},
-	"arm":    {"-machine virt", "vhost-user-fs"},
-	"disks":  {`"driver":"floppy"`, "-smp 4,sockets=2", `"driver":"scsi-block"`},
+	"bare":        {"-name guest=default_bare", "default_bare.iso"},
+	"coreos":      {"-fw_cfg name=opt/com.coreos/config,file=/var/lib/libvirt/images/default_coreos.ign"},
+	"scsi":        {`"driver":"virtio-scsi-pci"`, `"lun":1`, "e1000e"},
+	"arm":         {"-machine virt", "vhost-user-fs"},
+	"ec2":         {"-uuid ec2d5a90-6abc-5555-a942-e32a6d1eee25", "-smbios type=1,", "serial=ec2d5a90-6abc-5555-a942-e32a6d1eee25"},
+	"openstack":   {"product=OpenStack Nova"},
+	"nocloud-net": {"serial=ds=nocloud;dsmode=net;s=http://169.254.169.254/nocloud/", "default_nocloud-net.more.iso"},
+	"disks":       {`"driver":"floppy"`, "-smp 4,sockets=2", `"driver":"scsi-block"`},
 }

@@ -345,9 +345,10 @@ func inUnits(n machine.Bytes) string {
 	return fmt.Sprintf("%d %s", n, units[i])
 }
 
-// seed names the files that vmseed render writes.
+// seed names the files that vmseed render writes. A guest that fetches its seed over HTTP has no file of it.
 func (w *writer) seed() {
 	m := w.m
+	served := slices.Contains([]string{"ec2", "openstack", "nocloud-net"}, m.DataSource)
 	firmware := len(m.Ignition) > 0 || m.DataSource == "ignition"
 	key := "opt/com.coreos/config"
 	switch m.Guest.IgnitionPlatform {
@@ -361,7 +362,7 @@ func (w *writer) seed() {
 		w.d.SysInfo = append(w.d.SysInfo, sysInfo{Type: "fwcfg", Entry: []entry{{Name: key, File: w.file(".ign")}}})
 		files = append(files, w.file(".ign"))
 	}
-	if !firmware || m.DataSource != "" && m.DataSource != "ignition" {
+	if !served && (!firmware || m.DataSource != "" && m.DataSource != "ignition") {
 		w.medium(machine.Media{Path: w.file(".iso")})
 		files = append(files, w.file(".iso"))
 	}
@@ -379,8 +380,18 @@ func (w *writer) seed() {
 		}
 		w.medium(x)
 	}
+	if served {
+		w.list.Notef(CodeSeed, m.Places.Find(""), "serve it with vmseed metadata, as docs/how-to/metadata.md says for libvirt",
+			"the guest reads its seed from a metadata service at http://169.254.169.254/, and no file of the domain has it")
+		if len(files) == 0 {
+			return
+		}
+	}
 	format := "iso"
-	if len(m.Media) == 0 && !slices.Contains(files, w.file(".iso")) {
+	if served {
+		format = "metadata"
+	}
+	if !served && len(m.Media) == 0 && !slices.Contains(files, w.file(".iso")) {
 		format = "ign"
 	}
 	w.list.Notef(CodeSeed, m.Places.Find(""), "vmseed render --format "+format+" -o "+pool+" writes them there", "the domain reads what vmseed renders from %s", strings.Join(files, ", "))

@@ -39,7 +39,12 @@ func machines(t *testing.T) map[string]machine.Machine {
 	odd := machine.Machine{Name: "odd", Hardware: machine.Hardware{CPUs: 3, Sockets: 2}}
 	topology := machine.Machine{Name: "topology", Hardware: machine.Hardware{Sockets: 2, Cores: 2, Threads: 2}}
 	user := machine.Machine{Name: "ceph-user", Disks: []machine.Disk{{Name: "rbd", Source: machine.DiskSource{Ceph: machine.Ceph{Pool: "p", Volume: "v", User: "u"}}}}}
-	out := map[string]machine.Machine{"ceph": ceph, "ceph-user": user, "bare": {Name: "bare"}, "disks": disks, "odd": odd, "topology": topology, "scsi": scsi, "coreos": ignition, "arm": arm, "full": machinetest.Full()}
+	const id = "ec2d5a90-6abc-5555-a942-e32a6d1eee25"
+	ec2 := machine.Machine{Name: "ec2", DataSource: "ec2", Identity: machine.Identity{UUID: id, Serial: id}}
+	openstack := machine.Machine{Name: "openstack", DataSource: "openstack", Hardware: machine.Hardware{SMBIOS: machine.SMBIOS{Product: "OpenStack Nova"}}}
+	nocloud := machine.Machine{Name: "nocloud-net", DataSource: "nocloud-net", Media: []machine.Media{{Name: "more"}},
+		Identity: machine.Identity{Serial: "ds=nocloud;dsmode=net;s=http://169.254.169.254/nocloud/"}}
+	out := map[string]machine.Machine{"ec2": ec2, "openstack": openstack, "nocloud-net": nocloud, "ceph": ceph, "ceph-user": user, "bare": {Name: "bare"}, "disks": disks, "odd": odd, "topology": topology, "scsi": scsi, "coreos": ignition, "arm": arm, "full": machinetest.Full()}
 	for name, m := range out {
 		placed, l := machine.Place(m, machine.Facts{})
 		if l.HasErrors() {

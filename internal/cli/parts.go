@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/vmseed/vmseed/delivery"
@@ -123,12 +122,15 @@ func finds(s seed.Seed, format, base string) string {
 	}
 	text := s.Machine.String() + ": "
 	if format == "dir" {
-		text += "the directory is what a web server has at " + base
+		const readable = " (its files are for their owner alone: let the web server's user read them)"
 		switch {
-		case slices.ContainsFunc(s.Trees, func(t seed.Tree) bool { return t.Tokens == seed.TokensRequired }):
-			text += ", which has to give session tokens and list directories one name a line, as vmseed's own does with the format metadata"
-		case !anywhere(s):
-			text += ", which has to list directories one name a line, as vmseed's own does with the format metadata"
+		case anywhere(s):
+			text += "the directory is what a web server has at " + base + readable
+		case s.Trees[0].Name == "ec2":
+			text += "the directory shows what the guest finds at " + base + ", but a web server of files cannot serve it, because it gives neither " +
+				"session tokens nor EC2's listings and dated versions: serve it with vmseed metadata"
+		default:
+			text += "the directory is what a web server has at " + base + ", which has to list directories one name a line, as vmseed metadata does" + readable
 		}
 		text += "; "
 	} else {
