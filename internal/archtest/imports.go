@@ -113,7 +113,7 @@ var layers = []layer{
 	{of: "internal/boot", may: append([]string{".", "image", "machine", "seed", "hypervisor", "report", "report/intake", "frontend", "datasource/ignition", "delivery", "delivery/firmware", "delivery/metadata", "format/...",
 		"internal/atomicfile", "internal/bounded", "internal/supervisor", "internal/vmnet"}, words...), libraries: []string{yaml, "golang.org/x/sys/unix"},
 		why: "a machine is brought from its definition to a running VM in one way, whether a command, the daemon or a node asks"},
-	{of: "internal/metadataservice", may: append([]string{".", "machine", "seed", "datasource", "delivery", "delivery/metadata", "report", "report/intake", "internal/atomicfile", "internal/bounded"}, words...),
+	{of: "internal/metadataservice", may: append([]string{".", "machine", "seed", "datasource", "delivery", "delivery/metadata", "format/tree", "report", "report/intake", "internal/atomicfile", "internal/bounded"}, words...),
 		libraries: []string{"github.com/prometheus/client_golang/...", "golang.org/x/sys/unix"},
 		why:       "who keeps machines for guests that somebody else runs, be it a command, the daemon or a node, serves their metadata the same way"},
 	{of: "internal/ovirtclient", may: append([]string{"format/element", "internal/bounded"}, words...), why: "it fetches documents of a live engine; what they mean is the front end's to say"},

@@ -42,7 +42,7 @@ func TestDiffOfRevisions(t *testing.T) {
 func TestDiffOfDirectories(t *testing.T) {
 	dir := t.TempDir()
 	const definition = "../../examples/ec2/web.yaml"
-	for source, needs := range map[string]string{"ec2": "which has to give session tokens and list", "openstack": "which has to list", "nocloud-net": "/; the VM needs"} {
+	for source, needs := range map[string]string{"ec2": "a web server of files cannot serve it", "openstack": "which has to list", "nocloud-net": "let the web server's user read them); the VM needs"} {
 		at := filepath.Join(dir, source)
 		if status, _, err := command(t, "", "render", "--datasource", source, "--format", "dir", "-o", at, definition); status != 0 || !strings.Contains(err, needs) {
 			t.Fatalf("%s: %d %s", source, status, err)
