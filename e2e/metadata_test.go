@@ -44,7 +44,8 @@ spec:
   vendorData:
   - |
     #cloud-config
-    final_message: the vendor has spoken
+    # Its end is that of cloud-init's own, by which a console tells that a boot is over.
+    final_message: "the vendor has spoken\nCloud-init v. $version finished at $timestamp. Datasource $datasource.  Up $uptime seconds"
     locale: en_US.UTF-8
 `+network)
 }
