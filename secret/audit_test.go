@@ -17,10 +17,12 @@ var suspicious = regexp.MustCompile(`(?i)pass|secret|token|credential|private|ha
 
 // reviewed are fields of a suspicious name that are no secret, with the reason.
 var reviewed = map[string]string{
-	"machine.UserData.MountScriptMark": "a mark that stands in the user-data, such as @virtlet-mount-script@",
-	"seed.Blob.ContentType":            "a media type",
-	"seed.SMBIOS.Value":                "QEMU's command line shows it to every user of the host, so it must hold nothing secret anyway",
-	"seed.Attachment.Value":            "an SMBIOS string, kernel argument or URL, all of which the host shows to every user",
+	"machine.UserData.MountScriptMark":   "a mark that stands in the user-data, such as @virtlet-mount-script@",
+	"seed.Blob.ContentType":              "a media type",
+	"seed.SMBIOS.Value":                  "QEMU's command line shows it to every user of the host, so it must hold nothing secret anyway",
+	"seed.Attachment.Value":              "an SMBIOS string, kernel argument or URL, all of which the host shows to every user",
+	"machine.MetadataOptions.HTTPTokens": "whether tokens are required",
+	"seed.Tree.Tokens":                   "whether tokens are required",
 }
 
 // auditor walks types and collects fields that hold text under a suspicious name.
