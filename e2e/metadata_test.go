@@ -45,7 +45,7 @@ spec:
   - |
     #cloud-config
     # Its end is that of cloud-init's own, by which a console tells that a boot is over.
-    final_message: "the vendor has spoken\nCloud-init v. $version finished at $timestamp. Datasource $datasource.  Up $uptime seconds"
+    final_message: "the vendor has spoken\nCloud-init v. ${version} finished at ${timestamp}. Datasource ${datasource}.  Up ${uptime} seconds"
     locale: en_US.UTF-8
 `+network)
 }
