@@ -13,6 +13,7 @@ import re
 import select
 import signal
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -285,7 +286,7 @@ def broken():
 def main():
     stopping = []
     signal.signal(signal.SIGTERM, lambda *_: stopping.append(True))
-    first = not glob.glob("/var/lib/cloud/instance/sem/config_*")
+    first = sys.argv[1:] == ["first"]
     port = Web() if URL else Port()
     if not port.path:
         return

@@ -8,6 +8,11 @@ cat >"$dir/@NAME@.py" <<'END-OF-REPORTER'
 @SCRIPT@
 END-OF-REPORTER
 python=$(command -v python3 || command -v /usr/libexec/platform-python) || exit 0
+# Asked now: when the reporter comes to run, modules of this very boot may have left their marks.
+first=first
+for mark in /var/lib/cloud/instance/sem/config_*; do
+	[ -e "$mark" ] && first=later
+done
 if [ -d /run/systemd/private ] || [ -S /run/systemd/private ]; then
 	cat >/run/systemd/system/vmseed-@NAME@.service <<END-OF-UNIT
 [Unit]
@@ -17,12 +22,12 @@ Conflicts=shutdown.target
 Before=shutdown.target
 
 [Service]
-ExecStart=$python -I $dir/@NAME@.py
+ExecStart=$python -I $dir/@NAME@.py $first
 TimeoutStopSec=60
 END-OF-UNIT
 	chmod 0644 /run/systemd/system/vmseed-@NAME@.service
 	systemctl --no-block start vmseed-@NAME@.service
 else
-	setsid "$python" -I "$dir/@NAME@.py" &
+	setsid "$python" -I "$dir/@NAME@.py" $first &
 fi
 exit 0
