@@ -65,6 +65,20 @@ type Options struct {
 	Detach bool
 	// Booted says that the guest's first boot is over, so what is for that alone is left out.
 	Booted bool
+	// Taps are the host's tap devices that NICs are plugged into. A NIC without one gets the network that Net names.
+	Taps []Tap
+}
+
+// Tap is a tap device of the host that somebody else has made and connected, for one NIC of a VM.
+type Tap struct {
+	// NIC is the name of the machine's NIC.
+	NIC string
+	// Device is the name of the tap device, and Namespace the path of the network namespace that it is in; empty is the
+	// host's.
+	Device, Namespace string
+	// Answer has the guest's DHCP requests and router solicitations answered on that device, with the addresses of the
+	// NIC. It is for guests that are told of their network in no other way.
+	Answer bool
 }
 
 // State is the state of a VM.
