@@ -1,0 +1,123 @@
+//go:build conformance
+
+package controlplane_test
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/vmseed/vmseed/kube/internal/controlplane"
+)
+
+// TestControlPlane has each part do its work: the API server answers kubectl and authorizes nodes, the controller manager
+// makes service accounts, the scheduler binds a pod. What was there is there again after a stop.
+func TestControlPlane(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	o := controlplane.Options{Dir: dir, Durable: true}
+	c, err := controlplane.Start(ctx, o)
+	if errors.Is(err, controlplane.ErrMissing) {
+		t.Skip("SKIP-MISSING: " + err.Error())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if t.Failed() {
+			c.Logs(t.Output())
+		}
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	version, err := exec.CommandContext(ctx, c.Kubectl, "--kubeconfig", c.Kubeconfig, "version").Output()
+	if err != nil || strings.Count(string(version), "v1.36.3") != 2 {
+		t.Fatalf("kubectl version says %v:\n%s", err, version)
+	}
+	config, err := c.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := kubernetes.NewForConfigOrDie(config)
+	schedules(ctx, t, client)
+
+	config, err = c.As("system:node:n1", "system:nodes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kubernetes.NewForConfigOrDie(config).CoreV1().Secrets("default").List(ctx, metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("a node that lists secrets gets %v", err)
+	}
+	if err := c.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if c, err = controlplane.Start(ctx, o); err != nil {
+		t.Fatal(err)
+	}
+	if config, err = c.Config(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kubernetes.NewForConfigOrDie(config).CoreV1().Pods("default").Get(ctx, "p", metav1.GetOptions{}); err != nil {
+		t.Errorf("after a restart: %v", err)
+	}
+}
+
+// schedules checks that a pod comes to be bound to a node.
+func schedules(ctx context.Context, t *testing.T, client kubernetes.Interface) {
+	t.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: corev1.NodeStatus{
+		Capacity:   corev1.ResourceList{corev1.ResourcePods: resource.MustParse("10")},
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now()}},
+	}}
+	if _, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	accounts, err := client.CoreV1().ServiceAccounts("default").Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(ctx, t, accounts, "the service account of the namespace", func(watch.Event) bool { return true })
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "none"}}}}
+	if _, err := client.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	pods, err := client.CoreV1().Pods("default").Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(ctx, t, pods, "the binding of the pod", func(e watch.Event) bool {
+		p, ok := e.Object.(*corev1.Pod)
+		return ok && p.Spec.NodeName == "n1"
+	})
+}
+
+// await returns at the first event that is the one.
+func await(ctx context.Context, t *testing.T, w watch.Interface, what string, is func(watch.Event) bool) {
+	t.Helper()
+	defer w.Stop()
+	for {
+		select {
+		case e, ok := <-w.ResultChan():
+			if !ok {
+				t.Fatalf("the watch ended before %s", what)
+			}
+			if is(e) {
+				return
+			}
+		case <-ctx.Done():
+			t.Fatalf("%s: %v", what, ctx.Err())
+		}
+	}
+}
