@@ -1,0 +1,35 @@
+// Package provider makes pods that are bound to a node VMs of that node's host, and tells the cluster how they are. It
+// does a kubelet's part for them: statuses and conditions, restarts, probes, graceful termination, logs, exec, attach,
+// port-forward and statistics. Virtual Kubelet calls it; a Runner starts the VMs.
+//
+//	pod ─CreatePod▶ provider ─Runner.Start▶ Guest ─Events▶ provider ─patch▶ status of the pod
+//
+// # What becomes of a pod
+//
+// A pod's VM is named for the pod's UID and there is never a second one. A record beside the VMs says how far each pod
+// has come, so a node that starts again, or was killed, goes on with the VMs that run. The record holds no environment
+// and no annotation of the user's, because those may be secrets.
+//
+// The container is waiting with the reason ContainerCreating while its VM is made, CreateContainerConfigError while an
+// object that it names is missing or may not be read, ErrImagePull while an image cannot be had, and CreateContainerError
+// when this host cannot start it now; all these are tried again. A definition that no VM can be made of fails the pod for
+// good, with the reason InvalidDefinition.
+//
+// It runs from the moment that the guest's processors do. The pod is Ready when the guest has reported the end of its
+// first boot, or has said nothing for Options.FirstBootTimeout, and its readiness probe succeeds if it has one.
+//
+// # When the first boot fails
+//
+// The condition vmseed.dev/FirstBoot says why. What follows is the choice of the annotation vmseed.dev/first-boot-failure:
+// with Fail, the guest is shut down and its container ends with exit code 1 and the reason FirstBootFailed, after which
+// the restart policy decides as ever; with Keep, the guest runs on and the pod is not Ready, so that people can look at
+// the console. Without the annotation, pods with the restart policy Never, which stand for one piece of work, Fail and all
+// others Keep. Launcher pods of VirtualMachineInstances Keep, as KubeVirt's do.
+//
+// # When a VM ends
+//
+// A guest that shuts down by itself has completed, with exit code 0. One whose QEMU died has failed with code 1, or 137
+// when it was cut off. It is started again as the restart policy says, on the same disks, after a pause that doubles from
+// 10 seconds to 5 minutes and is forgotten after 10 minutes of running. A restart of the guest's own is none of the
+// container's.
+package provider
