@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 	"unicode"
 )
 
@@ -53,7 +52,11 @@ func (c *Client) SetAuthorizedKeys(ctx context.Context, user string, keys []stri
 	}
 	err := c.Execute(ctx, "guest-ssh-add-authorized-keys", map[string]any{"username": user, "keys": keys, "reset": true}, nil)
 	if unknown(err) {
-		err = c.run(ctx, strings.Join(keys, "\n")+"\n", "/bin/sh", "-c", writeKeys, "sh", user)
+		var out Outcome
+		out, err = c.Run(ctx, Program{Path: "/bin/sh", Args: []string{"-c", writeKeys, "sh", user}, Input: []byte(strings.Join(keys, "\n") + "\n")})
+		if err == nil && (out.Code != 0 || out.Signal != 0) {
+			err = fmt.Errorf("%w: exit status %d, signal %d", ErrExit, out.Code, out.Signal)
+		}
 	}
 	return err
 }
@@ -69,45 +72,6 @@ cat >"$new"
 mv -f "$new" "$HOME/.ssh/authorized_keys"
 if command -v restorecon >/dev/null; then restorecon -R "$HOME/.ssh"; fi
 ' -- "$1"`
-
-// Pauses between questions whether a program has ended. The agent does not tell by itself.
-const (
-	firstPause = 50 * time.Millisecond
-	longPause  = time.Second
-)
-
-// run runs a program in the guest, as root, with text as its standard input.
-func (c *Client) run(ctx context.Context, input, path string, args ...string) error {
-	var started struct {
-		PID int64 `json:"pid"`
-	}
-	err := c.Execute(ctx, "guest-exec", map[string]any{"path": path, "arg": args,
-		"input-data": base64.StdEncoding.EncodeToString([]byte(input))}, &started)
-	if err != nil {
-		return err
-	}
-	for pause := firstPause; ; pause = min(2*pause, longPause) {
-		var status struct {
-			Exited bool `json:"exited"`
-			Code   int  `json:"exitcode"`
-			Signal int  `json:"signal"`
-		}
-		if err := c.Execute(ctx, "guest-exec-status", map[string]int64{"pid": started.PID}, &status); err != nil {
-			return err
-		}
-		switch {
-		case status.Exited && status.Code == 0 && status.Signal == 0:
-			return nil
-		case status.Exited:
-			return fmt.Errorf("%w: exit status %d, signal %d", ErrExit, status.Code, status.Signal)
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(pause):
-		}
-	}
-}
 
 // checkUser refuses names that no guest has and that a program could take for something else.
 func checkUser(name string) error {

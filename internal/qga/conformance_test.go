@@ -4,6 +4,7 @@ package qga
 
 import (
 	"bytes"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -141,6 +142,36 @@ func TestRealAgent(t *testing.T) {
 		t.Error("a user that is not there has a password now")
 	}
 	setKeys(t, c, dir)
+	realRun(t, c)
+}
+
+// realRun has the agent run programs, one that says more than an answer of another command may be among them.
+func realRun(t *testing.T, c *Client) {
+	t.Helper()
+	out, err := c.Run(within(t), Program{Path: "/bin/sh", Args: []string{"-c", `cat; echo "$WORD" >&2; exit 5`}, Env: []string{"WORD=said", "PATH=/usr/bin:/bin"}, Input: []byte("given")})
+	if err != nil || out.Code != 5 || string(out.Stdout) != "given" || string(out.Stderr) != "said\n" {
+		t.Errorf("%+v, %v", out, err)
+	}
+	out, err = c.Run(within(t), Program{Path: "/bin/sh", Args: []string{"-c", "kill -9 $$"}})
+	if err != nil || out.Signal != 9 {
+		t.Errorf("%+v, %v", out, err)
+	}
+	out, err = c.Run(within(t), Program{Path: "head", Args: []string{"-c", "3000000", "/dev/zero"}})
+	if err != nil || len(out.Stdout) != 3_000_000 || out.Truncated {
+		t.Errorf("%d bytes, %t, %v", len(out.Stdout), out.Truncated, err)
+	}
+	var refused *Error
+	if _, err := c.Run(within(t), Program{Path: "/no/such/program"}); !errors.As(err, &refused) || errors.Is(err, ErrBlocked) {
+		t.Errorf("a program that is not there: %v", err)
+	}
+}
+
+// TestRealBlocked has an agent with the configuration of distributions that let nobody run programs.
+func TestRealBlocked(t *testing.T) {
+	c, _ := realAgent(t, "guest-exec")
+	if _, err := c.Run(within(t), Program{Path: "true"}); !errors.Is(err, ErrBlocked) {
+		t.Errorf("got %v", err)
+	}
 }
 
 // TestRealOldAgent takes the command for keys away from qemu-ga.

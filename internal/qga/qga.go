@@ -16,7 +16,6 @@ import (
 	"net"
 	"os"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 )
@@ -24,6 +23,9 @@ import (
 // Bounds of what an agent may say.
 const (
 	maxAnswer = 1 << 20
+	// maxOutput is that of an answer with what a program wrote: qemu-ga keeps 16 MiB of each of its two streams
+	// (GUEST_EXEC_MAX_OUTPUT in qga/commands.c), and sends them in base64.
+	maxOutput = 48 << 20
 	maxText   = 300
 )
 
@@ -56,9 +58,9 @@ func unknown(err error) bool {
 	return errors.As(err, &e) && e.Class == "CommandNotFound"
 }
 
-// Client is a conversation with an agent. Its methods may be called by several goroutines.
+// Client is a conversation with an agent. Its methods may be called by several goroutines, of which one at a time speaks.
 type Client struct {
-	mutex  sync.Mutex
+	turn   chan struct{}
 	conn   net.Conn
 	r      *bufio.Reader
 	synced bool
@@ -67,22 +69,23 @@ type Client struct {
 // New begins a conversation over a connection to the agent's channel, which stays the caller's to close. The agent need
 // not run yet.
 func New(conn net.Conn) *Client {
-	return &Client{conn: conn, r: bufio.NewReader(conn)}
+	return &Client{turn: make(chan struct{}, 1), conn: conn, r: bufio.NewReader(conn)}
 }
 
 // Sync waits until the agent answers, and drops whatever it said before. Until the agent runs, the channel keeps the
 // question.
 func (c *Client) Sync(ctx context.Context) error {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
 	return c.timed(ctx, c.sync)
 }
 
 // Execute runs a command and decodes its answer into result. Arguments and result may be nil. After an answer that came
 // too late the conversation begins anew.
 func (c *Client) Execute(ctx context.Context, command string, arguments, result any) error {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
+	return c.execute(ctx, command, arguments, result, maxAnswer)
+}
+
+// execute is Execute with a bound for the answer, in bytes.
+func (c *Client) execute(ctx context.Context, command string, arguments, result any, bound int) error {
 	return c.timed(ctx, func() error {
 		if !c.synced {
 			if err := c.sync(); err != nil {
@@ -93,7 +96,7 @@ func (c *Client) Execute(ctx context.Context, command string, arguments, result 
 		if err := c.send(command, arguments, false); err != nil {
 			return err
 		}
-		line, err := c.line()
+		line, err := c.line(bound)
 		if err != nil {
 			return err
 		}
@@ -101,8 +104,14 @@ func (c *Client) Execute(ctx context.Context, command string, arguments, result 
 	})
 }
 
-// timed lets f use the connection until ctx ends.
+// timed lets f use the connection, when it is its turn, until ctx ends.
 func (c *Client) timed(ctx context.Context, f func() error) error {
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	if err := c.conn.SetDeadline(time.Time{}); err != nil {
 		return err
 	}
@@ -130,7 +139,7 @@ func (c *Client) sync() error {
 		return err
 	}
 	for {
-		line, err := c.line()
+		line, err := c.line(maxAnswer)
 		if err != nil && !errors.Is(err, ErrAnswer) {
 			return err
 		}
@@ -163,12 +172,12 @@ func (c *Client) send(command string, arguments any, fresh bool) error {
 }
 
 // line reads a line of bounded length.
-func (c *Client) line() ([]byte, error) {
+func (c *Client) line(bound int) ([]byte, error) {
 	var out []byte
 	for {
 		piece, err := c.r.ReadSlice('\n')
-		if len(out)+len(piece) > maxAnswer {
-			return nil, fmt.Errorf("%w: it has more than %d bytes", ErrAnswer, maxAnswer)
+		if len(out)+len(piece) > bound {
+			return nil, fmt.Errorf("%w: it has more than %d bytes", ErrAnswer, bound)
 		}
 		out = append(out, piece...)
 		if !errors.Is(err, bufio.ErrBufferFull) {

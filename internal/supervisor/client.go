@@ -33,6 +33,12 @@ var (
 	ErrNoSupervisor = errors.New("the program vmseed, which supervises VMs, is not in PATH; install it or name it")
 	// ErrEnded means that the guest ended before it said how its first boot went.
 	ErrEnded = errors.New("the guest ended before it reported")
+	// ErrNoAgent means that the guest has no guest agent that answers.
+	ErrNoAgent = errors.New("the guest agent does not answer; the guest needs the package qemu-guest-agent, and time to start it")
+	// ErrExecBlocked means that the guest's agent is told not to run programs.
+	ErrExecBlocked = errors.New("the guest agent may not run programs")
+	// ErrUnreachable means that nothing in the guest answers at a port.
+	ErrUnreachable = errors.New("the guest does not answer")
 )
 
 // Client is a user's handle of a VM. Its methods may be called by several goroutines, and by clients in any number of
@@ -297,11 +303,16 @@ func (c *Client) WaitFirstBoot(ctx context.Context, f func(Event)) (report.Event
 
 // Console connects to the guest's serial console.
 func (c *Client) Console(ctx context.Context) (io.ReadWriteCloser, error) {
+	return c.stream(ctx, pathConsole, consoleProtocol)
+}
+
+// stream returns a connection to what the supervisor has at a path, and to the next one's when that dies.
+func (c *Client) stream(ctx context.Context, path, protocol string) (net.Conn, error) {
 	for {
 		if err := c.ensure(ctx); err != nil {
 			return nil, err
 		}
-		conn, err := c.upgrade(ctx)
+		conn, err := c.upgrade(ctx, path, protocol)
 		if err == nil {
 			return conn, nil
 		}
@@ -311,37 +322,50 @@ func (c *Client) Console(ctx context.Context) (io.ReadWriteCloser, error) {
 	}
 }
 
-// upgrade turns a new connection to the supervisor into the console.
-func (c *Client) upgrade(ctx context.Context) (io.ReadWriteCloser, error) {
+// upgrade turns a new connection to the supervisor into one to what is at a path.
+func (c *Client) upgrade(ctx context.Context, path, protocol string) (net.Conn, error) {
 	conn, err := dial(ctx, c.Dir, controlSocket)
 	if err != nil {
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: vm\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", pathConsole, consoleProtocol)
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: vm\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", path, protocol)
 	r := bufio.NewReader(conn)
 	answer, err := http.ReadResponse(r, nil)
 	if err == nil && answer.StatusCode != http.StatusSwitchingProtocols {
-		err = &refusal{answer.Status}
+		err = refused(answer)
 	}
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	return &console{Conn: conn, r: r}, nil
+	return &upgraded{Conn: conn, r: r}, nil
 }
 
-// console is a connection whose first bytes are in a buffer.
-type console struct {
+// upgraded is a connection whose first bytes are in a buffer.
+type upgraded struct {
 	net.Conn
 	r *bufio.Reader
 }
 
 // Read reads what the guest writes.
-func (c *console) Read(p []byte) (int, error) { return c.r.Read(p) }
+func (c *upgraded) Read(p []byte) (int, error) { return c.r.Read(p) }
+
+// CloseWrite tells the guest that nothing more comes.
+func (c *upgraded) CloseWrite() error { return closeWrite(c.Conn) }
 
 // refusal is an answer of the supervisor that says no.
-type refusal struct{ text string }
+type refusal struct {
+	code int
+	text string
+}
+
+// refused reads an answer that says no.
+func refused(answer *http.Response) *refusal {
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, 4096))
+	_ = answer.Body.Close()
+	return &refusal{answer.StatusCode, strings.TrimSpace(string(text))}
+}
 
 // Error returns what the supervisor said.
 func (r *refusal) Error() string { return r.text }
@@ -376,16 +400,14 @@ func (c *Client) request(ctx context.Context, method, path string, body []byte) 
 func (c *Client) call(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, "http://vm"+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, &refusal{err.Error()}
+		return nil, &refusal{text: err.Error()}
 	}
 	answer, err := c.http.Do(request)
 	if err != nil {
 		return nil, err
 	}
 	if answer.StatusCode >= 400 {
-		text, _ := io.ReadAll(io.LimitReader(answer.Body, 4096))
-		_ = answer.Body.Close()
-		return nil, &refusal{strings.TrimSpace(string(text))}
+		return nil, refused(answer)
 	}
 	return answer, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -21,6 +22,12 @@ const (
 	pathAgent = "/agent"
 	// pathCredentials takes what the guest agent shall set.
 	pathCredentials = "/credentials"
+	// pathExec runs a program in the guest, pathDial connects to one of its ports, pathUsage counts what it uses.
+	pathExec  = "/exec"
+	pathDial  = "/dial"
+	pathUsage = "/usage"
+	// dialProtocol is what a client upgrades to: the bytes of a TCP connection to the guest.
+	dialProtocol = "vmseed-tcp"
 	// consoleProtocol is what a client upgrades to: the bytes of the console, both ways.
 	consoleProtocol = "vmseed-console"
 )
@@ -68,6 +75,9 @@ func (s *supervisor) listenControl() (*control, error) {
 	})
 	mux.HandleFunc("POST "+pathCredentials, s.serveCredentials)
 	mux.HandleFunc("GET "+pathAgent, s.serveAgent)
+	mux.HandleFunc("POST "+pathExec, s.serveExec)
+	mux.HandleFunc("GET "+pathDial, s.serveDial)
+	mux.HandleFunc("GET "+pathUsage, s.serveUsage)
 	mux.HandleFunc("GET "+pathEvents, s.serveEvents)
 	mux.HandleFunc("GET "+pathConsole, s.serveConsole)
 	c.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
@@ -159,20 +169,27 @@ func (s *supervisor) serveEvents(w http.ResponseWriter, r *http.Request) {
 
 // serveConsole turns the connection into the guest's console.
 func (s *supervisor) serveConsole(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("Upgrade") != consoleProtocol {
-		http.Error(w, "the console is not HTTP", http.StatusUpgradeRequired)
-		return
+	if conn := hijack(w, r, consoleProtocol); conn != nil {
+		s.serial.attach(conn)
+	}
+}
+
+// hijack takes a connection away from HTTP. It returns nil when it has told the client that it cannot.
+func hijack(w http.ResponseWriter, r *http.Request, protocol string) net.Conn {
+	if r.Header.Get("Upgrade") != protocol {
+		http.Error(w, "this is not HTTP but "+protocol, http.StatusUpgradeRequired)
+		return nil
 	}
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
+		return nil
 	}
 	_ = conn.SetDeadline(time.Time{})
-	fmt.Fprintf(buffered, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", consoleProtocol)
+	fmt.Fprintf(buffered, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", protocol)
 	if err := buffered.Flush(); err != nil {
 		_ = conn.Close()
-		return
+		return nil
 	}
-	s.serial.attach(conn)
+	return conn
 }

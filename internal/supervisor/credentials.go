@@ -152,12 +152,10 @@ func (s *supervisor) forgetCredentials() {
 func (s *supervisor) synchronize(ctx context.Context, list []credential) {
 	start := time.Now()
 	for pause := agentPause; ; pause = min(2*pause, agentMaxPause) {
-		conn, err := dialUntil(ctx, nil, s.dir, AgentSocket)
-		if err != nil {
-			return
-		}
-		list, err = setCredentials(ctx, qga.New(conn), list)
-		_ = conn.Close()
+		err := s.agent.use(ctx, s.dir, agentSilence, func(agent *qga.Client) (err error) {
+			list, err = setCredentials(ctx, agent, list)
+			return err
+		})
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -190,11 +188,6 @@ var errSilent = errors.New("the guest agent is silent")
 
 // setCredentials sets what it can, and returns what is left with the first reason.
 func setCredentials(ctx context.Context, agent *qga.Client, list []credential) (left []credential, err error) {
-	first, cancel := context.WithTimeout(ctx, agentSilence)
-	defer cancel()
-	if err := agent.Sync(first); err != nil {
-		return list, fmt.Errorf("%w: %w", errSilent, err)
-	}
 	for _, c := range list {
 		if problem := setCredential(ctx, agent, &c); problem != nil {
 			left = append(left, c)

@@ -35,6 +35,8 @@ type supervisor struct {
 	links   []*vmnet.Network
 	// service is what answers the guest's requests by HTTP; nil means that nothing does.
 	service *service
+	// agent is the line to the guest agent.
+	agent agentLine
 	// attempted is the number of the attempt that QEMU runs by.
 	attempted int
 	// working are the goroutines that belong to the run; they end when ctx does.

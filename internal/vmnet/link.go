@@ -72,6 +72,7 @@ func (n *Network) receive(conn io.Reader) error {
 		if _, err := io.ReadFull(r, frame); err != nil {
 			return err
 		}
+		n.fromGuest.Add(int64(size))
 		if size < headerSize || !n.addressed(header.Ethernet(frame)) {
 			continue
 		}
@@ -103,8 +104,12 @@ func (n *Network) send(ctx context.Context, conn io.Writer) {
 		if _, err := conn.Write(append(out, frame...)); err != nil {
 			return
 		}
+		n.toGuest.Add(int64(len(frame)))
 	}
 }
+
+// Traffic returns how many bytes of frames the guest has received from the network and sent to it.
+func (n *Network) Traffic() (received, sent int64) { return n.toGuest.Load(), n.fromGuest.Load() }
 
 // pretends reports whether a frame is an ARP answer in the name of an address that is not the network's own. The stack
 // gives those, as it stands in for every address; a guest that asks whether its own address is taken must not get one.

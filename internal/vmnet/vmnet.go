@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 
 	"github.com/containers/gvisor-tap-vsock/pkg/services/dns"
 	"gvisor.dev/gvisor/pkg/tcpip"
@@ -72,6 +73,9 @@ type Network struct {
 	// flows bounds the connections that are carried at one time, and with them the file descriptors.
 	flows   chan struct{}
 	working sync.WaitGroup
+
+	// toGuest and fromGuest count bytes of frames.
+	toGuest, fromGuest atomic.Int64
 }
 
 // New makes a network. It has no guest until Serve is called. The caller closes it.
