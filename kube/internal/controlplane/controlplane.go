@@ -59,10 +59,6 @@ type ControlPlane struct {
 // Start starts a control plane and returns when all of it is ready. The caller stops it; it ends with this process in any
 // case. The error wraps ErrMissing when something must be installed first.
 func Start(ctx context.Context, o Options) (*ControlPlane, error) {
-	etcd, err := exec.LookPath("etcd")
-	if err != nil {
-		return nil, fmt.Errorf("%w: there is no etcd; install the package etcd-server (its name on Debian)", ErrMissing)
-	}
 	program, err := Build(ctx)
 	if err != nil {
 		return nil, err
@@ -70,14 +66,14 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 	c := &ControlPlane{dir: o.Dir, programs: filepath.Dir(program)}
 	c.Kubectl = filepath.Join(c.programs, "kubectl")
 	c.Kubeconfig = filepath.Join(o.Dir, "admin.kubeconfig")
-	if err := c.start(ctx, o, etcd); err != nil {
+	if err := c.start(ctx, o); err != nil {
 		return nil, errors.Join(err, c.Stop())
 	}
 	return c, nil
 }
 
-// Build returns the path of the program that is all of the control plane but etcd. It is built when the cache does not hold
-// it, which takes some minutes.
+// Build returns the path of the program that is all of the control plane but etcd, which lies beside it. It is built when
+// the cache does not hold it, which takes some minutes.
 func Build(ctx context.Context) (string, error) {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/vmseed/vmseed")
 	root, err := list.Output()
@@ -88,13 +84,16 @@ func Build(ctx context.Context) (string, error) {
 	var problems bytes.Buffer
 	build.Stderr = &problems
 	path, err := build.Output()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 3 {
+		return "", fmt.Errorf("%w: %s", ErrMissing, strings.TrimSpace(problems.String()))
+	}
 	if err != nil {
 		return "", fmt.Errorf("building the control plane: %w: %s", err, strings.TrimSpace(problems.String()))
 	}
 	return strings.TrimSpace(string(path)), nil
 }
 
-func (c *ControlPlane) start(ctx context.Context, o Options, etcd string) error {
+func (c *ControlPlane) start(ctx context.Context, o Options) error {
 	for _, d := range []string{"pki", "logs", "etcd"} {
 		if err := os.MkdirAll(filepath.Join(c.dir, d), 0o700); err != nil {
 			return err
@@ -118,7 +117,7 @@ func (c *ControlPlane) start(ctx context.Context, o Options, etcd string) error 
 	if !o.Durable {
 		flags = append(flags, "--unsafe-no-fsync")
 	}
-	if err := c.run(ctx, etcd, flags, client+"/health", nil); err != nil {
+	if err := c.run(ctx, "etcd", flags, client+"/health", nil); err != nil {
 		return err
 	}
 	admin, err := c.Config()

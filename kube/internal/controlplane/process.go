@@ -25,17 +25,14 @@ type process struct {
 
 // run starts a part and returns when url says that it is ready.
 func (c *ControlPlane) run(ctx context.Context, program string, flags []string, url string, client *http.Client) error {
-	p := &process{name: filepath.Base(program), ended: make(chan struct{})}
-	if p.name == program {
-		program = filepath.Join(c.programs, program)
-	}
+	p := &process{name: program, ended: make(chan struct{})}
 	p.log = filepath.Join(c.dir, "logs", p.name+".log")
 	log, err := os.OpenFile(p.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	p.cmd = exec.Command(program, flags...)
+	p.cmd = exec.Command(filepath.Join(c.programs, program), flags...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.SysProcAttr = leash()
 	started := make(chan error, 1)
