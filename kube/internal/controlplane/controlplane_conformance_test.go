@@ -84,40 +84,31 @@ func schedules(ctx context.Context, t *testing.T, client kubernetes.Interface) {
 	if _, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	accounts, err := client.CoreV1().ServiceAccounts("default").Watch(ctx, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	await(ctx, t, accounts, "the service account of the namespace", func(watch.Event) bool { return true })
+	await(ctx, t, client.CoreV1().ServiceAccounts("default").Watch, "the service account of the namespace", func(watch.Event) bool { return true })
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "none"}}}}
 	if _, err := client.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	pods, err := client.CoreV1().Pods("default").Watch(ctx, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	await(ctx, t, pods, "the binding of the pod", func(e watch.Event) bool {
+	await(ctx, t, client.CoreV1().Pods("default").Watch, "the binding of the pod", func(e watch.Event) bool {
 		p, ok := e.Object.(*corev1.Pod)
 		return ok && p.Spec.NodeName == "n1"
 	})
 }
 
-// await returns at the first event that is the one.
-func await(ctx context.Context, t *testing.T, w watch.Interface, what string, is func(watch.Event) bool) {
+// await returns at the first event that is the one. The server may end a watch at any time.
+func await(ctx context.Context, t *testing.T, begin func(context.Context, metav1.ListOptions) (watch.Interface, error), what string, is func(watch.Event) bool) {
 	t.Helper()
-	defer w.Stop()
-	for {
-		select {
-		case e, ok := <-w.ResultChan():
-			if !ok {
-				t.Fatalf("the watch ended before %s", what)
-			}
+	for ctx.Err() == nil {
+		w, err := begin(ctx, metav1.ListOptions{})
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		for e := range w.ResultChan() {
 			if is(e) {
+				w.Stop()
 				return
 			}
-		case <-ctx.Done():
-			t.Fatalf("%s: %v", what, ctx.Err())
 		}
 	}
+	t.Fatalf("%s: %v", what, ctx.Err())
 }
