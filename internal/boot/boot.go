@@ -39,6 +39,16 @@ type Launcher struct {
 	Images *image.Store
 	// Pulling is asked for what to call while an image is fetched, and when that is over. It may be nil.
 	Pulling func(image.Reference) (progress func(image.Progress), done func())
+	// Named says what the name of an image in a definition means on this host. Names that it does not know, and all when it
+	// is nil, mean what they mean to everybody.
+	Named func(m machine.Machine, text string) (named NamedImage, ok bool, err error)
+}
+
+// NamedImage is what the name of an image means.
+type NamedImage struct {
+	Reference image.Reference
+	// Store fetches and keeps the image; nil is the Launcher's.
+	Store *image.Store
 }
 
 // Options are the wishes for a VM that are not in its machine. The zero value makes what the machine says.

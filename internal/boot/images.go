@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,6 +72,17 @@ func DocumentImage(m machine.Machine, text string) image.Reference {
 	return ref
 }
 
+// named reads the image that a definition names for a disk, as this host does. Without ok there is none to look for.
+func (l *Launcher) named(m machine.Machine, text string) (named NamedImage, ok bool, err error) {
+	if l.Named != nil {
+		if named, ok, err = l.Named(m, text); ok || err != nil {
+			return named, true, err
+		}
+	}
+	named.Reference, ok, err = documentImage(m, text)
+	return named, ok, err
+}
+
 // images finds the images that options and definition name, for disks whose contents are not given otherwise.
 func (p *Prepared) images(ctx context.Context, o Options, l *diag.List, dir string) error {
 	m := p.VM.Machine
@@ -83,7 +95,7 @@ func (p *Prepared) images(ctx context.Context, o Options, l *diag.List, dir stri
 			if ref.Kind == image.File {
 				continue // volumes has taken it
 			}
-			path, err := p.resolve(ctx, o, ref, dir)
+			path, err := p.resolve(ctx, o, NamedImage{Reference: ref}, dir)
 			if err != nil {
 				return err
 			}
@@ -93,13 +105,13 @@ func (p *Prepared) images(ctx context.Context, o Options, l *diag.List, dir stri
 		if _, given := p.VM.Volumes[d.Name]; given || d.Source.Image == "" {
 			continue
 		}
-		ref, ok, err := documentImage(m, d.Source.Image)
+		named, ok, err := p.launcher.named(m, d.Source.Image)
 		if !ok {
 			continue
 		}
 		path := ""
 		if err == nil {
-			path, err = p.resolve(ctx, o, ref, dir)
+			path, err = p.resolve(ctx, o, named, dir)
 		}
 		if err != nil {
 			if err := imageDiagnostic(m, i, err, l); err != nil {
@@ -138,9 +150,9 @@ func imageDiagnostic(m machine.Machine, disk int, err error, l *diag.List) error
 
 // resolve returns the path of an image. In a dry run nothing is fetched: an empty file in dir takes the place of an image
 // that is not here yet.
-func (p *Prepared) resolve(ctx context.Context, o Options, ref image.Reference, dir string) (string, error) {
-	arch := p.VM.Machine.Hardware.Arch
-	store := p.launcher.Images
+func (p *Prepared) resolve(ctx context.Context, o Options, named NamedImage, dir string) (string, error) {
+	arch, ref := p.VM.Machine.Hardware.Arch, named.Reference
+	store := cmp.Or(named.Store, p.launcher.Images)
 	if store == nil {
 		var err error
 		if store, err = UserImages(); err != nil {
