@@ -102,7 +102,7 @@ func (c *ControlPlane) start(ctx context.Context, o Options) error {
 	if err := c.identities(); err != nil {
 		return err
 	}
-	ports, err := freePorts(5)
+	ports, err := FreePorts(5)
 	if err != nil {
 		return err
 	}
@@ -257,8 +257,8 @@ func (c *ControlPlane) Logs(w io.Writer) {
 	}
 }
 
-// freePorts returns ports of 127.0.0.1 that nobody listens on.
-func freePorts(n int) ([]int, error) {
+// FreePorts returns ports of 127.0.0.1 that nobody listens on.
+func FreePorts(n int) ([]int, error) {
 	ports := make([]int, n)
 	for i := range ports {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
