@@ -1,9 +1,10 @@
 # make build          bin/vmseed
 # make demo           boot the example pod and show what the guest made of it
-# make test           everything: unit, cross, conformance, e2e, interop; ends with a table
+# make test           everything: unit, cross, conformance, e2e, interop, kube; ends with a table
 # make unit           the tests that need nothing but Go
 # make conformance    the tests that ask cloud-init, xorriso, Linux and others
 # make e2e            the tests that boot whole guests
+# make kube           the tests of the module kube, on a control plane that it builds first
 # make interop        other people's clients, run against vmseed serve and booted guests
 # make fuzz           run every fuzz target for FUZZTIME (60s)
 # make bench          benchmarks, beside other tools and libraries
@@ -14,7 +15,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: check-go build tools guest guest-ignition demo unit cross conformance e2e interop fuzz bench golden test clean
+.PHONY: check-go build tools guest guest-ignition demo unit cross conformance e2e interop kube fuzz bench golden test clean
 
 FUZZTIME ?= 60s
 E2E_TIMEOUT ?= 60m
@@ -70,7 +71,7 @@ PACKAGES = amazon-ec2-utils busybox,busybox-static ca-certificates cloud-guest-u
 
 SUMMARY = go run ./internal/testsummary
 # The packages with tests behind a build tag.
-tagged = $(shell grep -rl --include='*_test.go' '^//go:build .*$(1)' . | grep -vE '^./(bench|interop)/' | xargs -r -n1 dirname | sort -u)
+tagged = $(shell grep -rl --include='*_test.go' '^//go:build .*$(1)' . | grep -vE '^./(bench|interop|kube|tools)/' | xargs -r -n1 dirname | sort -u)
 
 check-go:
 	@command -v go >/dev/null || { echo "vmseed needs Go 1.26 or newer; there is no go in PATH" >&2; exit 1; }
@@ -133,6 +134,11 @@ e2e: check-go
 interop: check-go
 	@$(SUMMARY) test interop -C interop -count=1 -timeout $(E2E_TIMEOUT) -parallel 2 -tags e2e ./...
 
+# A module of its own as well. The control plane of Kubernetes is built once, which takes some minutes.
+kube: check-go
+	@$(SUMMARY) step kube control-plane ./tools/controlplane/build.sh
+	@$(SUMMARY) test kube -C kube -count=1 -timeout $(E2E_TIMEOUT) -p 2 -tags conformance,e2e ./...
+
 fuzz: check-go
 	@set -e; for target in $(FUZZ); do echo "== $$target"; \
 		go test -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(FUZZTIME) "$${target%:*}"; done
@@ -157,7 +163,8 @@ test: check-go
 	-@$(SUMMARY) step guest ignition $(MAKE) --no-print-directory guest-ignition
 	-@$(MAKE) --no-print-directory e2e
 	-@$(MAKE) --no-print-directory interop
-	@$(SUMMARY) total tools unit cross conformance guest e2e interop
+	-@$(MAKE) --no-print-directory kube
+	@$(SUMMARY) total tools unit cross conformance guest e2e interop kube
 
 clean:
 	rm -rf bin
