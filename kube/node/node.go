@@ -15,9 +15,16 @@ import (
 	"time"
 
 	vk "github.com/virtual-kubelet/virtual-kubelet/node"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/vmseed/vmseed/kube/node/server"
 )
@@ -55,16 +62,16 @@ type Config struct {
 
 	// Addresses are those at which the node is reached, at most one of each type. The API server dials the InternalIP.
 	Addresses []corev1.NodeAddress
-	// Server serves the kubelet's API on Listener. With a nil Listener there is none, and the Node says so by having no
-	// port.
-	Server   *server.Server
+	// Server is the kubelet's API, which is served on Listener; what it asks of this node is filled in. With a nil Listener
+	// there is none, and the Node says so by having no port.
+	Server   *server.Config
 	Listener net.Listener
 
 	// Labels and Annotations are set beside those of others, which are kept.
 	Labels, Annotations map[string]string
 	// Taints are set when the Node is registered; whoever changes them later is left alone.
 	Taints []corev1.Taint
-	// Host is measured for capacity and conditions. Default: this host.
+	// Host is measured for capacity and conditions: ThisHost(directory of the disks).
 	Host Host
 	// Reserve is withheld from what pods may ask for: cpu, memory, ephemeral-storage.
 	Reserve corev1.ResourceList
@@ -90,6 +97,8 @@ func (c *Config) complete() error {
 		return errors.New("the node has no client of the API server")
 	case c.Provider == nil:
 		return errors.New("the node has no provider of pods")
+	case c.Host == nil:
+		return errors.New("the node has no host")
 	case c.Listener != nil && c.Server == nil:
 		return errors.New("there is a listener, but no server for it")
 	}
@@ -114,4 +123,131 @@ func (c *Config) complete() error {
 		c.Logger = slog.Default()
 	}
 	return nil
+}
+
+// Node is this process as a node of a cluster.
+type Node struct {
+	config Config
+	port   int32
+	pods   *pods
+	ready  chan struct{}
+}
+
+// New checks the configuration and returns a node that does not run yet.
+func New(c Config) (*Node, error) {
+	if err := c.complete(); err != nil {
+		return nil, err
+	}
+	n := &Node{config: c, pods: newPods(c.Client, c.Name), ready: make(chan struct{})}
+	if c.Listener != nil {
+		address, ok := c.Listener.Addr().(*net.TCPAddr)
+		if !ok {
+			return nil, errors.New("the kubelet server listens on TCP")
+		}
+		n.port = int32(address.Port)
+	}
+	return n, nil
+}
+
+// Ready is closed when the node is registered and takes pods.
+func (n *Node) Ready() <-chan struct{} { return n.ready }
+
+// Run is a node until ctx is done. Pods go on without it: the Node object and its lease stay as they are, and a node that
+// runs again before the lease is over has missed nothing. Run returns an error when it cannot go on; an API server that
+// is away is no reason.
+func (n *Node) Run(ctx context.Context) error {
+	ctx = withLogger(ctx, n.config.Logger)
+	recorder := n.config.Recorder
+	if recorder == nil {
+		broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+		defer broadcaster.Shutdown()
+		broadcaster.StartRecordingToSink(&typed.EventSinkImpl{Interface: n.config.Client.CoreV1().Events("")})
+		recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "vmseed-node", Host: n.config.Name})
+	}
+	controller, err := n.podController(recorder)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	if n.config.Listener != nil {
+		s, err := n.server()
+		if err != nil {
+			return err
+		}
+		group.Go(func() error { return s.Serve(ctx, n.config.Listener) })
+	}
+	group.Go(func() error { return n.pods.run(ctx) })
+	group.Go(func() error { return controller.Run(ctx, n.config.Workers) })
+	heart := newHeart(&n.config, n.port, controller.Ready())
+	group.Go(func() error { return heart.run(ctx, n.ready) })
+	return group.Wait()
+}
+
+// podController is Virtual Kubelet's, with informers that watch nothing but the pods of the node: it asks for those of
+// Secrets, ConfigMaps and Services as well, but reads them only to resolve the environment of containers, which is skipped.
+func (n *Node) podController(recorder record.EventRecorder) (*vk.PodController, error) {
+	idle := informers.NewSharedInformerFactory(n.config.Client, 0).Core().V1()
+	// No bound on all pods together, as the library's default has: a node that starts has hundreds to look at.
+	limiter := func() workqueue.TypedRateLimiter[any] {
+		return workqueue.NewTypedItemExponentialFailureRateLimiter[any](10*time.Millisecond, time.Minute)
+	}
+	provider := n.config.Provider
+	if err := n.pods.whenMissed(func(ctx context.Context, pod *corev1.Pod) {
+		if err := deleteMissed(ctx, provider, pod); err != nil {
+			n.config.Logger.Error("a pod that is gone could not be deleted", "namespace", pod.Namespace, "pod", pod.Name, "error", err)
+		}
+	}); err != nil {
+		return nil, err
+	}
+	return vk.NewPodController(vk.PodControllerConfig{
+		PodClient:                             n.config.Client.CoreV1(),
+		PodInformer:                           n.pods.informer,
+		EventRecorder:                         quiet{recorder},
+		Provider:                              provider,
+		ConfigMapInformer:                     idle.ConfigMaps(),
+		SecretInformer:                        idle.Secrets(),
+		ServiceInformer:                       idle.Services(),
+		SyncPodsFromKubernetesRateLimiter:     limiter(),
+		DeletePodsFromKubernetesRateLimiter:   limiter(),
+		SyncPodStatusFromProviderRateLimiter:  limiter(),
+		SyncPodsFromKubernetesShouldRetryFunc: retry,
+		SkipDownwardAPIResolution:             true,
+	})
+}
+
+// retry has every pod tried again for as long as it is there, with the delays of the limiter. The library's default gives
+// up after 20 times.
+func retry(context.Context, string, int, time.Time, error) (*time.Duration, error) { return nil, nil }
+
+// server is the kubelet's API over what this node knows.
+func (n *Node) server() (*server.Server, error) {
+	c := *n.config.Server
+	c.NodeName, c.Provider, c.Pods = n.config.Name, n.config.Provider, n.pods
+	if c.Logger == nil {
+		c.Logger = n.config.Logger
+	}
+	c.Node = func(context.Context) (stats.NodeStats, error) {
+		return nodeStats(n.config.Name, n.config.Host, time.Now())
+	}
+	c.Healthy = func(context.Context) error {
+		if !n.pods.synced() {
+			return errors.New("the pods of this node are not read yet")
+		}
+		return nil
+	}
+	return server.New(c)
+}
+
+// quiet leaves out the pod controller's events about each call of the provider that went well: the provider tells what it
+// does in the kubelet's own words, and events are calls of the API server.
+type quiet struct{ record.EventRecorder }
+
+func success(reason string) bool {
+	return reason == "ProviderCreateSuccess" || reason == "ProviderUpdateSuccess" || reason == "ProviderDeleteSuccess"
+}
+
+func (q quiet) Event(object runtime.Object, kind, reason, message string) {
+	if !success(reason) {
+		q.EventRecorder.Event(object, kind, reason, message)
+	}
 }

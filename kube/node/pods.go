@@ -1,0 +1,100 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/virtual-kubelet/virtual-kubelet/errdefs"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	informersv1 "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+)
+
+// pods are those that are bound to the node, kept up to date by a watch that the API server filters.
+type pods struct {
+	factory  informers.SharedInformerFactory
+	informer informersv1.PodInformer
+	context  atomic.Pointer[context.Context]
+}
+
+func newPods(client kubernetes.Interface, node string) *pods {
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", node).String()
+	}), informers.WithTransform(withoutFieldOwners))
+	p := &pods{factory: factory, informer: factory.Core().V1().Pods()}
+	p.informer.Informer()
+	return p
+}
+
+// withoutFieldOwners drops what of objects nobody here reads and what is a good part of their size.
+func withoutFieldOwners(object any) (any, error) {
+	if pod, ok := object.(*corev1.Pod); ok {
+		pod.ManagedFields = nil
+	}
+	return object, nil
+}
+
+// run watches until ctx is done.
+func (p *pods) run(ctx context.Context) error {
+	p.context.Store(&ctx)
+	p.factory.StartWithContext(ctx)
+	<-ctx.Done()
+	p.factory.Shutdown()
+	return nil
+}
+
+func (p *pods) synced() bool { return p.informer.Informer().HasSynced() }
+
+// List implements server.Pods.
+func (p *pods) List() []*corev1.Pod {
+	list, err := p.informer.Lister().List(labels.Everything())
+	if err != nil {
+		return nil
+	}
+	return list
+}
+
+// Get implements server.Pods.
+func (p *pods) Get(namespace, name string) (*corev1.Pod, bool) {
+	pod, err := p.informer.Lister().Pods(namespace).Get(name)
+	return pod, err == nil
+}
+
+// whenMissed calls do for pods whose deletion the watch did not see, because it was interrupted. The pod controller passes
+// over those.
+func (p *pods) whenMissed(do func(context.Context, *corev1.Pod)) error {
+	_, err := p.informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(object any) {
+		missed, ok := object.(cache.DeletedFinalStateUnknown)
+		if !ok {
+			return
+		}
+		if pod, ok := missed.Obj.(*corev1.Pod); ok {
+			go do(*p.context.Load(), pod)
+		}
+	}})
+	return err
+}
+
+// deleteMissed has the provider delete a pod, unless it has another one of that name by now.
+func deleteMissed(ctx context.Context, provider Provider, pod *corev1.Pod) error {
+	has, err := provider.GetPod(ctx, pod.Namespace, pod.Name)
+	switch {
+	case errdefs.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("asking the provider: %w", err)
+	case has == nil || has.UID != pod.UID:
+		return nil
+	}
+	if err := provider.DeletePod(ctx, has); err != nil && !errdefs.IsNotFound(err) {
+		return errors.Join(errors.New("deleting"), err)
+	}
+	return nil
+}
