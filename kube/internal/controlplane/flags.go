@@ -29,11 +29,12 @@ func (c *ControlPlane) apiServer(o Options, etcd string, port int) []string {
 		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--endpoint-reconciler-type=none",
 		"--kubelet-client-certificate=" + c.pki("kubelet-client.crt"), "--kubelet-client-key=" + c.pki("kubelet-client.key"),
 		"--kubelet-certificate-authority=" + c.pki("ca.crt"), "--kubelet-preferred-address-types=InternalIP",
-		// The aggregation of other API servers.
+		// The aggregation of other API servers. Without --enable-aggregator-routing a Service of type ExternalName may lead to one
+		// on this machine; endpoints must not be on a loopback address.
 		"--requestheader-client-ca-file=" + c.pki("front-proxy-ca.crt"), "--requestheader-allowed-names=front-proxy-client",
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-", "--proxy-client-cert-file=" + c.pki("front-proxy-client.crt"),
-		"--proxy-client-key-file=" + c.pki("front-proxy-client.key"), "--enable-aggregator-routing",
+		"--proxy-client-key-file=" + c.pki("front-proxy-client.key"),
 	}
 	if o.Alone {
 		flags = append(flags, "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition")
