@@ -91,13 +91,14 @@ func established(ctx context.Context, c client.Reader, name string) error {
 		if err := c.Get(ctx, client.ObjectKey{Name: name}, found); err != nil {
 			return false, client.IgnoreNotFound(err)
 		}
-		conditions, _, err := unstructured.NestedSlice(found.Object, "status", "conditions")
+		// Right after its creation a definition has null there, which is no list.
+		conditions, _, _ := unstructured.NestedSlice(found.Object, "status", "conditions")
 		for _, condition := range conditions {
 			if m, ok := condition.(map[string]any); ok && m["type"] == "Established" && m["status"] == "True" {
 				return true, nil
 			}
 		}
-		return false, err
+		return false, nil
 	})
 	if err != nil && !meta.IsNoMatchError(err) {
 		return fmt.Errorf("waiting for %s to be served: %w", name, err)
