@@ -66,6 +66,23 @@ put /etc/systemd/system/systemd-networkd-wait-online.service.d/no-device.conf 64
 	ConditionPathExistsGlob=/sys/class/net/[!l]*
 FILE
 
+# As CoreOS has it, the boot loader asks for Ignition until a first boot is done.
+put /usr/lib/systemd/system/ignition-firstboot-complete.service 644 <<-FILE
+	[Unit]
+	Description=Have later boots go without Ignition
+	ConditionKernelCommandLine=ignition.firstboot
+	ConditionPathExists=/dev/disk/by-label/EFI
+	RequiresMountsFor=/run
+	After=multi-user.target
+	[Service]
+	Type=oneshot
+	ExecStart=/bin/sh -ec 'mkdir -p /run/esp; mount LABEL=EFI /run/esp; sed -i "s/ ignition\\.firstboot//" /run/esp/syslinux.cfg /run/esp/loader/entries/debian.conf; umount /run/esp'
+	[Install]
+	WantedBy=multi-user.target
+FILE
+mkdir -p "$root/etc/systemd/system/multi-user.target.wants"
+ln -s /usr/lib/systemd/system/ignition-firstboot-complete.service "$root/etc/systemd/system/multi-user.target.wants/"
+
 # vmseed.stop on the kernel's command line ends the guest where Ignition has ended.
 put /usr/lib/dracut/modules.d/99vmseed-stop/module-setup.sh 755 <<-FILE
 	#!/bin/bash

@@ -159,3 +159,55 @@ open_work() {
 	trap clean_work EXIT
 	trap 'exit 130' HUP INT TERM
 }
+
+# The layout of a disk that boots by itself: GPT; partition 15 the EFI system partition, holding the kernel and two boot
+# loaders, syslinux for BIOS and systemd-boot for UEFI; partition 1 the root file system, last on the disk so that it can
+# grow.
+esp_start=1 # all in MiB
+esp_size=127
+root_start=$((esp_start + esp_size))
+gptmbr=/usr/lib/SYSLINUX/gptmbr.bin
+efi_loader=/usr/lib/systemd/boot/efi/systemd-bootx64.efi
+
+need_boot_loaders() {
+	need sfdisk fdisk mkfs.fat dosfstools mcopy mtools syslinux syslinux "$gptmbr" syslinux "$efi_loader" systemd-boot-efi
+}
+
+# make_esp CMDLINE: make $work/esp.img with the kernel and the initramfs of $work/out.
+make_esp() {
+	esp=$work/esp.img
+	truncate -s "${esp_size}M" "$esp"
+	mkfs.fat --invariant -F 32 -s 2 -n EFI "$esp" >&2
+	mmd -i "$esp" ::/EFI ::/EFI/BOOT ::/loader ::/loader/entries
+	mcopy -i "$esp" "$work/out/vmlinuz" "$work/out/initrd.img" ::/
+
+	syslinux --install "$esp"
+	mcopy -i "$esp" - ::/syslinux.cfg <<-END
+		DEFAULT debian
+		LABEL debian
+		LINUX /vmlinuz
+		INITRD /initrd.img
+		APPEND $1
+	END
+
+	mcopy -i "$esp" "$efi_loader" ::/EFI/BOOT/BOOTX64.EFI
+	echo "timeout 0" | mcopy -i "$esp" - ::/loader/loader.conf
+	mcopy -i "$esp" - ::/loader/entries/debian.conf <<-END
+		title Debian
+		linux /vmlinuz
+		initrd /initrd.img
+		options $1
+	END
+}
+
+# assemble DISK: make a disk with $work/esp.img and room for a root file system of $root_size MiB.
+assemble() {
+	truncate -s "$((root_start + root_size + 1))M" "$1"
+	sfdisk --quiet "$1" >&2 <<-END
+		label: gpt
+		$(basename "$1")15 : start=${esp_start}MiB, size=${esp_size}MiB, type=uefi, attrs=LegacyBIOSBootable
+		$(basename "$1")1 : start=${root_start}MiB, size=${root_size}MiB, type=linux
+	END
+	dd if="$gptmbr" of="$1" conv=notrunc status=none
+	dd if="$work/esp.img" of="$1" bs=1M seek="$esp_start" conv=notrunc,sparse status=none
+}

@@ -69,6 +69,14 @@ func Ignition(tb testing.TB) (image, kernel, initrd string) {
 	return image, filepath.Join(dir, "vmlinuz"), filepath.Join(dir, "initrd.img")
 }
 
+// IgnitionDisk returns the raw disk image of the same guest as one that boots by itself, as CoreOS does: its boot loader
+// asks for Ignition until a first boot is done.
+func IgnitionDisk(tb testing.TB) string {
+	tb.Helper()
+	image, _, _ := Ignition(tb)
+	return filepath.Join(filepath.Dir(image), "bootable.img")
+}
+
 // kit returns the directory that holds a kernel and its modules.
 func kit(tb testing.TB, flavour Flavour) string {
 	tb.Helper()
