@@ -18,12 +18,12 @@ import (
 // pod by one at a time.
 type Runner interface {
 	// Start starts the VM of a pod and returns when its guest runs, with what there is to say about the pod's definition. It
-	// starts nothing twice: the error wraps supervisor.ErrRunning when the VM runs. With an error, or an error among the
-	// diagnostics, nothing runs. A *WaitError is trouble that may pass.
+	// starts nothing twice: the error wraps supervisor.ErrRunning when the VM runs. One that ran before starts with the disks
+	// that it had. With an error, or an error among the diagnostics, nothing runs. A *WaitError is trouble that may pass.
 	Start(ctx context.Context, s Start) (Started, diag.List, error)
 	// Find returns the VM that was started for a pod, whether it runs or not. The error wraps supervisor.ErrNoVM when there
 	// is none.
-	Find(ctx context.Context, r Ref) (Guest, error)
+	Find(ctx context.Context, r Ref) (Started, error)
 	// Remove cuts the VM of a pod off if it still runs, and removes its disks and its network. To remove nothing is no error.
 	Remove(ctx context.Context, r Ref) error
 	// List returns the pods that Remove would find something of.
@@ -46,8 +46,6 @@ func RefOf(pod *corev1.Pod) Ref { return Ref{pod.Namespace, pod.Name, pod.UID} }
 type Start struct {
 	// Pod is the object of the API server. It is read only.
 	Pod *corev1.Pod
-	// Again means that the VM has run and that its disks stay.
-	Again bool
 	// Booted means that the guest's first boot is over.
 	Booted bool
 	// Progress is called with what goes on, in a few words, such as the image that is fetched. It is never nil.
@@ -93,7 +91,17 @@ type Greeter interface {
 
 // Dialer is the optional power of a Guest to be connected to: kubectl port-forward, and probes.
 type Dialer interface {
-	DialGuest(ctx context.Context, port int) (net.Conn, error)
+	DialGuest(ctx context.Context, port uint16) (net.Conn, error)
+}
+
+// Executor is the optional power of a Guest to run programs: kubectl exec, and probes.
+type Executor interface {
+	Exec(ctx context.Context, c supervisor.Command) (supervisor.Result, error)
+}
+
+// Meter is the optional power of a Guest to say what it uses: kubectl top.
+type Meter interface {
+	Usage(ctx context.Context) (supervisor.Usage, error)
 }
 
 // WaitError is trouble that keeps a VM from being started and that may pass.

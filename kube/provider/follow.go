@@ -1,0 +1,200 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/vmseed/vmseed/internal/supervisor"
+	"github.com/vmseed/vmseed/kube/launch"
+	"github.com/vmseed/vmseed/report"
+)
+
+// The pauses before something is tried again that ought to work.
+const (
+	retryFirst = time.Second
+	retryMost  = 30 * time.Second
+)
+
+// follow watches a VM that runs until it has ended, or the provider is closed.
+func (v *vm) follow(ctx context.Context, guest Guest) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	switch rec := v.look(); { // what was asked while the guest was not there to hear it, or by an earlier process
+	case !rec.Run.Asked.IsZero():
+		v.end(guest)
+	case rec.Leaving:
+		v.ask(forDeletion, rec.Parting, "")
+	case rec.Over != nil:
+		v.ask(forDeadline, v.grace(), "")
+	}
+	v.p.background(func() { v.greet(ctx, guest) })
+	v.p.background(func() { v.patience(ctx) })
+	v.p.background(func() { v.probe(ctx, guest) })
+	since := 0
+	for tries := 0; ; {
+		err := guest.Events(ctx, since, func(e supervisor.Event) error {
+			since, tries = e.Sequence, 0
+			v.observe(e)
+			return nil
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		s, stateErr := guest.State(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(stateErr, fs.ErrNotExist):
+			v.ended(supervisor.State{Status: supervisor.Failed, Reason: "the VM's directory is gone"})
+			v.parted()
+			return
+		case stateErr == nil && !s.Status.Alive():
+			v.ended(s)
+			v.parted()
+			return
+		}
+		if err = errors.Join(err, stateErr); err == nil {
+			continue // another supervisor came between the two calls
+		}
+		v.p.log.Warn("a supervisor does not answer", "pod", v.ref, "error", err)
+		v.change(func() { v.now.paused = "the VM's supervisor does not answer: " + err.Error() })
+		tries++
+		if !v.p.sleep(ctx, doubled(retryFirst, retryMost, tries-1)) {
+			return
+		}
+		if s, err := guest.State(ctx); err == nil && s.Status.Alive() {
+			v.change(func() { v.now.paused = "" })
+		}
+	}
+}
+
+// parted tells that a run is over.
+func (v *vm) parted() {
+	end := v.look().Run.Ended
+	if end.ExitCode == exitOK {
+		v.event(corev1.EventTypeNormal, ReasonCompleted, "The guest shut down")
+		return
+	}
+	v.event(corev1.EventTypeWarning, end.Reason, "The VM ended: "+end.Message)
+}
+
+// observe takes in an event of the supervisor. Those that an earlier process has told of change what is known and are not
+// told again.
+func (v *vm) observe(e supervisor.Event) {
+	v.mutex.Lock()
+	fresh := e.Sequence > v.rec.Run.Sequence
+	v.mutex.Unlock()
+	switch {
+	case e.Status == supervisor.Running:
+		v.change(func() { v.now.paused = "" })
+	case e.Status == supervisor.Paused:
+		v.change(func() { v.now.paused = "the guest's processors were stopped: " + e.Reason })
+		if fresh {
+			v.event(corev1.EventTypeWarning, reasonPaused, "The guest's processors were stopped: "+e.Reason)
+		}
+	case !fresh:
+		return
+	case e.Report != nil && e.Report.Stage.Ended():
+		v.hear(e.Sequence, *e.Report)
+		return
+	case e.Condition != nil:
+		kind, text := corev1.EventTypeNormal, "The guest agent has set the credentials"
+		if !e.Condition.Status {
+			kind, text = corev1.EventTypeWarning, e.Condition.Message
+		}
+		v.event(kind, e.Condition.Type, text)
+	case e.Note != "":
+		v.event(corev1.EventTypeNormal, "Note", e.Note)
+	default:
+		return
+	}
+	if fresh {
+		_ = v.remember(func() { v.rec.Run.Sequence = e.Sequence })
+	}
+}
+
+// hear takes in the guest's final word on a boot.
+func (v *vm) hear(sequence int, r report.Event) {
+	if r.Result != nil && !r.Result.FirstBoot {
+		_ = v.remember(func() { v.rec.Run.Up, v.rec.Run.Sequence = true, sequence })
+		return
+	}
+	ok, reasons := report.Judge(r, report.FailOnWarning)
+	boot := firstBoot{Stage: bootDone, At: r.Time}
+	if !ok {
+		boot.Stage, boot.Message = bootFailed, clip("the first boot failed: "+strings.Join(reasons, "; "), maxMessage)
+	}
+	_ = v.remember(func() {
+		v.rec.Run.Up, v.rec.Run.Sequence, v.rec.FirstBoot = true, sequence, boot
+		v.rec.Booted = r.Stage == report.Done
+	})
+	if ok {
+		v.event(corev1.EventTypeNormal, reasonDone, "The guest's first boot is done")
+		return
+	}
+	v.event(corev1.EventTypeWarning, ReasonFirstBoot, boot.Message)
+	v.mutex.Lock()
+	fail := failsFirstBoot(v.pod)
+	v.mutex.Unlock()
+	if fail {
+		v.ask(forFirstBoot, v.grace(), boot.Message)
+	}
+}
+
+// The values of FailureAnnotation.
+const (
+	failureFail = "Fail"
+	failureKeep = "Keep"
+)
+
+// failsFirstBoot reports whether a failed first boot ends the VM.
+func failsFirstBoot(pod *corev1.Pod) bool {
+	switch pod.Annotations[FailureAnnotation] {
+	case failureFail:
+		return true
+	case failureKeep:
+		return false
+	}
+	return pod.Spec.RestartPolicy == corev1.RestartPolicyNever && !isLauncher(pod)
+}
+
+// isLauncher reports whether a pod stands for a VirtualMachineInstance.
+func isLauncher(pod *corev1.Pod) bool { return pod.Labels[launch.RoleLabel] == launch.Role }
+
+// greet waits for the guest agent.
+func (v *vm) greet(ctx context.Context, guest Guest) {
+	g, ok := guest.(Greeter)
+	if !ok || g.AwaitAgent(ctx) != nil {
+		return // the run has ended
+	}
+	v.change(func() { v.now.agent = true })
+}
+
+// patience ends the waiting for the word of a guest that says nothing.
+func (v *vm) patience(ctx context.Context) {
+	v.mutex.Lock()
+	limit := v.p.options.FirstBootTimeout
+	if d, err := time.ParseDuration(v.pod.Annotations[TimeoutAnnotation]); err == nil && d >= 0 {
+		limit = d
+	}
+	left := time.Until(v.rec.Run.Since.Add(limit))
+	v.mutex.Unlock()
+	if !v.p.sleep(ctx, left) || v.look().Run.Up {
+		return
+	}
+	silent := false
+	_ = v.remember(func() {
+		v.rec.Run.Up = true
+		if silent = !v.rec.FirstBoot.ended(); silent {
+			v.rec.FirstBoot = firstBoot{Stage: bootSilent, Message: "the guest said nothing about its first boot within " + limit.String(), At: time.Now()}
+		}
+	})
+	if silent && limit > 0 {
+		v.event(corev1.EventTypeWarning, reasonSilent, "The guest said nothing about its first boot within "+limit.String()+" and is taken to be up")
+	}
+}
