@@ -289,3 +289,50 @@ func TestNoSecretIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// TestUnchecked takes what has no checksum, for a store that may, from a server that https vouches for.
+func TestUnchecked(t *testing.T) {
+	s := newStore(t)
+	s.Unchecked = true
+	files := map[string][]byte{"/web.qcow2": disk(1, 100_000)}
+	srv, gets := site(t, s, files)
+	ref := parse(t, srv.URL+"/web.qcow2")
+	holds(t, resolve(t, s, ref, Options{}), files["/web.qcow2"])
+	if i, err := s.Lookup(ref, ""); err != nil || i == nil || i.Close() != nil {
+		t.Errorf("it is not found again: %v", err)
+	}
+	old := files["/web.qcow2"]
+	files["/web.qcow2"] = disk(2, 100_000)
+	holds(t, resolve(t, s, ref, Options{}), old)
+	holds(t, resolve(t, s, ref, Options{Policy: Always}), files["/web.qcow2"])
+	if gets.Load() != 2 {
+		t.Errorf("%d requests", gets.Load())
+	}
+	if _, err := s.Resolve(t.Context(), parse(t, "http://127.0.0.1:1/web.qcow2"), Options{}); FaultOf(err) != BadReference {
+		t.Errorf("by http: %v", err)
+	}
+}
+
+func TestMaxRedirects(t *testing.T) {
+	s := newStore(t)
+	data := disk(1, 100_000)
+	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if left, _ := strconv.Atoi(strings.Trim(r.URL.Path, "/")); left > 0 {
+			http.Redirect(w, r, fmt.Sprintf("/%d", left-1), http.StatusFound)
+			return
+		}
+		_, _ = w.Write(data)
+	}))
+	defer srv.Close()
+	s.Transport = srv.Client().Transport
+	for _, tt := range []struct {
+		limit, redirects int
+		ok               bool
+	}{{0, 10, true}, {0, 11, false}, {2, 2, true}, {2, 3, false}, {-1, 0, true}, {-1, 1, false}} {
+		s.Dir, s.MaxRedirects = t.TempDir(), tt.limit
+		i, err := s.Resolve(t.Context(), parse(t, fmt.Sprintf("%s/%d#sha256=%s", srv.URL, tt.redirects, sum256(data))), Options{})
+		if (err == nil) != tt.ok || err == nil && i.Close() != nil {
+			t.Errorf("%+v: %v", tt, err)
+		}
+	}
+}

@@ -3,10 +3,12 @@ package boot
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/hypervisor"
+	"github.com/vmseed/vmseed/image"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/machine/machinetest"
 )
@@ -52,5 +54,43 @@ func TestVolumesResolve(t *testing.T) {
 	if p.VM.Volumes["root"] != (hypervisor.Volume{Path: filepath.Join(here, "i"), Overlay: true}) || p.VM.Volumes["data"].Path != filepath.Join(here, "d") ||
 		p.VM.Machine.Shares[0].HostPath != here || m.Shares[0].HostPath != "" {
 		t.Errorf("%+v, shares %+v", p.VM.Volumes, p.VM.Machine.Shares)
+	}
+}
+
+// TestNamed has the host say what the name of an image means, before anybody else does.
+func TestNamed(t *testing.T) {
+	l := shelved(t, shelf{})
+	file := filepath.Join(t.TempDir(), "disk.raw")
+	if err := os.WriteFile(file, make([]byte, 512), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var asked []string
+	l.Named = func(_ machine.Machine, text string) (NamedImage, bool, error) {
+		asked = append(asked, text)
+		switch text {
+		case "known":
+			return NamedImage{Reference: image.FileReference(file)}, true, nil
+		case "bad":
+			return NamedImage{}, false, &image.Error{Fault: image.Unavailable, What: "there is none"}
+		}
+		return NamedImage{}, false, nil
+	}
+	m := placed(t, l, "one")
+	m.Disks = []machine.Disk{{Name: "root", Root: true, Source: machine.DiskSource{Image: "known"}}, {Name: "data", Source: machine.DiskSource{Image: file}}}
+	p, list, err := l.New(t.Context(), m, Options{ID: "a"})
+	if err != nil || list.HasErrors() {
+		t.Fatal(list, err)
+	}
+	for _, name := range []string{"root", "data"} {
+		if v := p.VM.Volumes[name]; v.Path != file || !v.Overlay {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+	if err := p.Discard(); err != nil || len(asked) != 2 {
+		t.Errorf("%v, %v", asked, err)
+	}
+	m.Disks[0].Source.Image = "bad"
+	if _, _, err := l.New(t.Context(), m, Options{ID: "a"}); err == nil || !strings.Contains(err.Error(), "there is none") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -62,7 +62,7 @@ const (
 	// maxStdin bounds what a program reads.
 	maxStdin = 4 << 20
 	// execSilence is how long the agent may take to answer before a program is given up.
-	execSilence = 15 * time.Second
+	execSilence = 10 * time.Second
 )
 
 // Exec runs a program in the guest by the guest agent, as root, and waits for its end. The error wraps ErrNoAgent when the

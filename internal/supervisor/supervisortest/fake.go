@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -61,6 +62,8 @@ type fake struct {
 	restarts bool
 	// asked is how often the agent was asked to set a password.
 	asked int
+	// ran is how the program ended that the agent was asked to run last.
+	ran string
 }
 
 // The behaviours of the fake guest.
@@ -142,7 +145,11 @@ func (f *fake) serveMonitor(conn net.Conn) {
 			if f.behaviour == Wrote {
 				writes = 1
 			}
-			result = fmt.Sprintf(`[{"stats": {"wr_operations": %d}}]`, writes)
+			result = fmt.Sprintf(`[{"stats": {"wr_operations": %d, "rd_bytes": 4096, "wr_bytes": 512}}, {"stats": {"rd_bytes": 4}}]`, writes)
+		case "query-balloon":
+			if f.behaviour == WithAgent {
+				result = `{"actual": 33554432}`
+			}
 		case "cont":
 			after = func() { f.set("running") }
 			if f.behaviour == Broken || f.behaviour == Wrote {
@@ -263,6 +270,8 @@ func (f *fake) serveAgent(conn net.Conn) {
 				ID                 int64
 				Username, Password string
 				Keys               []string
+				Path               string
+				Arg                []string
 			}
 		}
 		if err := json.Unmarshal(bytes.TrimLeft(lines.Bytes(), "\xff"), &command); err != nil {
@@ -270,6 +279,10 @@ func (f *fake) serveAgent(conn net.Conn) {
 		}
 		a := command.Arguments
 		ok := true
+		if answer := f.program(command.Execute, a.Path, a.Arg); answer != "" {
+			fmt.Fprintln(conn, answer)
+			continue
+		}
 		switch command.Execute {
 		case "guest-sync-delimited":
 			fmt.Fprintf(conn, "\xff{\"return\": %d}\n", a.ID)
@@ -286,4 +299,31 @@ func (f *fake) serveAgent(conn net.Conn) {
 			fmt.Fprintln(conn, `{"error": {"class": "GenericError", "desc": "no such user"}}`)
 		}
 	}
+}
+
+// program answers what has to do with programs. The guest has some: echo, killed, which is, forever, which goes on and on,
+// and sizes, which writes more than other answers hold.
+func (f *fake) program(command, path string, args []string) string {
+	switch {
+	case command == "guest-exec" && f.behaviour == AgentOnly:
+		return `{"error": {"class": "CommandNotFound", "desc": "Command guest-exec has been disabled: the command is not allowed"}}`
+	case command == "guest-exec":
+		out := base64.StdEncoding.EncodeToString([]byte(strings.Join(args, " ")))
+		switch path {
+		case "echo":
+			f.ran = fmt.Sprintf(`{"exited": true, "exitcode": 3, "out-data": %q, "err-data": "b29wcw=="}`, out)
+		case "killed":
+			f.ran = `{"exited": true, "signal": 9}`
+		case "forever":
+			f.ran = `{"exited": false}`
+		case "sizes":
+			f.ran = fmt.Sprintf(`{"exited": true, "exitcode": 0, "out-data": %q}`, base64.StdEncoding.EncodeToString(make([]byte, 3<<20)))
+		default:
+			return `{"error": {"class": "GenericError", "desc": "Failed to execute child process"}}`
+		}
+		return `{"return": {"pid": 7}}`
+	case command == "guest-exec-status":
+		return `{"return": ` + f.ran + `}`
+	}
+	return ""
 }
