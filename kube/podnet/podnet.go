@@ -17,11 +17,15 @@
 package podnet
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
+	"strings"
 
+	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/hypervisor"
 	"github.com/vmseed/vmseed/machine"
 )
@@ -49,7 +53,7 @@ type Config struct {
 	// CacheDir is where libcni keeps the configuration and result of each attachment; it defaults to a directory in
 	// StateDir.
 	CacheDir string
-	// NetnsDir is where namespaces are bound to names, vmseed-<hash of the UID>.
+	// NetnsDir is where namespaces are bound to names, vmseed-<UID>, as ip-netns(8) has them.
 	NetnsDir string
 	// ResolvConf is the file with the node's own name resolution, for pods whose dnsPolicy is Default; it defaults to
 	// /etc/resolv.conf.
@@ -58,6 +62,9 @@ type Config struct {
 	// --cluster-dns and --cluster-domain say.
 	ClusterDNS    []netip.Addr
 	ClusterDomain string
+	// Exclusive says that no other runtime of the host uses the networks of ConfDir. Only then does Collect have plugins
+	// give back what they hold for pods it does not know, which might be another runtime's.
+	Exclusive bool
 	// Log hears of what is tidied up; it defaults to slog.Default.
 	Log *slog.Logger
 }
@@ -105,6 +112,85 @@ type Attachment struct {
 	Networks []string
 	// IPs are the pod's addresses on the cluster's network, the primary one first.
 	IPs []netip.Addr
+	// Diagnostics are what the node's networks cannot do for the pod. They are said once, by the Setup that connects it.
+	Diagnostics diag.List `json:"-"`
+}
+
+// Arrange returns the attachment in the order of a machine's NICs, before the machine is placed. A NIC whose network the
+// pod is connected to gets that one, the others get the cluster's. Networks that no NIC is for are left out. A machine
+// without NICs takes everything as it is.
+func (a Attachment) Arrange(m machine.Machine) (Attachment, error) {
+	var results []json.RawMessage
+	if err := json.Unmarshal(a.Results, &results); err != nil {
+		return Attachment{}, fmt.Errorf("the networks' results: %w", err)
+	}
+	units, err := a.units(results)
+	if err != nil {
+		return Attachment{}, err
+	}
+	out := Attachment{Netns: a.Netns, IPs: a.IPs, Diagnostics: a.Diagnostics}
+	var chosen []json.RawMessage
+	wired := false
+	for _, n := range m.Network.NICs {
+		if !n.Physical() {
+			continue
+		}
+		wired = true
+		at := slices.IndexFunc(units, func(u unit) bool { return !u.used && n.Network != "" && sameNetwork(u.network, n.Network) })
+		if at < 0 {
+			at = slices.IndexFunc(units, func(u unit) bool { return !u.used && u.network == "" })
+		}
+		if at < 0 {
+			return Attachment{}, fmt.Errorf("the pod is not connected to a network for NIC %q (%s); annotation %s names the further ones", n.Name, n.Network, NetworksAnnotation)
+		}
+		u := &units[at]
+		u.used = true
+		chosen = append(chosen, results[at])
+		out.Taps = append(out.Taps, u.taps...)
+		for range u.taps {
+			out.Networks = append(out.Networks, u.network)
+		}
+	}
+	if !wired {
+		return a, nil
+	}
+	out.Results, err = json.Marshal(chosen)
+	return out, err
+}
+
+// unit is a result with the taps of its interfaces.
+type unit struct {
+	network string
+	taps    []hypervisor.Tap
+	used    bool
+}
+
+func (a Attachment) units(results []json.RawMessage) ([]unit, error) {
+	var out []unit
+	at := 0
+	for _, text := range results {
+		var one struct {
+			Interfaces []json.RawMessage `json:"interfaces"`
+		}
+		if err := json.Unmarshal(text, &one); err != nil {
+			return nil, fmt.Errorf("the networks' results: %w", err)
+		}
+		end := at + len(one.Interfaces)
+		if end == at || end > len(a.Taps) || end > len(a.Networks) {
+			return nil, errors.New("the networks' results do not fit the taps")
+		}
+		out = append(out, unit{network: a.Networks[at], taps: a.Taps[at:end]})
+		at = end
+	}
+	return out, nil
+}
+
+// sameNetwork compares names of networks, of which either may have a namespace.
+func sameNetwork(a, b string) bool {
+	if strings.Contains(a, "/") != strings.Contains(b, "/") {
+		a, b = a[strings.Index(a, "/")+1:], b[strings.Index(b, "/")+1:]
+	}
+	return a == b
 }
 
 // For returns the taps for a placed machine: machine.Place gives the facts of the networks to the physical NICs in their
@@ -130,10 +216,3 @@ var ErrNotConfigured = errors.New("the node has no CNI network")
 
 // ErrUnknown is what Check's errors wrap when the pod was never set up.
 var ErrUnknown = errors.New("no network is recorded for the pod")
-
-// Arrange returns the attachment in the order of a machine's NICs, before the machine is placed. A NIC that names a network
-// gets that one, the others get the cluster's network. Networks that no NIC is for are left out. A machine without NICs
-// takes everything as it is.
-func (a Attachment) Arrange(m machine.Machine) (Attachment, error) {
-	return a, nil
-}
