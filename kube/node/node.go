@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
@@ -47,6 +48,13 @@ type Images interface {
 type Health interface {
 	// Healthy is asked every few seconds and must not take long.
 	Healthy(ctx context.Context) error
+}
+
+// Guard is the power of a provider to keep the object of a pod in the cluster's sight for as long as something of it runs:
+// the pod controller would delete it when the grace of its deletion is over, whatever the provider has come to.
+type Guard interface {
+	// Guard returns the client of pods for the pod controller.
+	Guard() corev1client.PodsGetter
 }
 
 // Config is what a node is made of.
@@ -200,7 +208,7 @@ func (n *Node) podController(recorder record.EventRecorder) (*vk.PodController, 
 		return nil, err
 	}
 	return vk.NewPodController(vk.PodControllerConfig{
-		PodClient:                             n.config.Client.CoreV1(),
+		PodClient:                             n.podClient(),
 		PodInformer:                           n.pods.informer,
 		EventRecorder:                         quiet{recorder},
 		Provider:                              provider,
@@ -213,6 +221,14 @@ func (n *Node) podController(recorder record.EventRecorder) (*vk.PodController, 
 		SyncPodsFromKubernetesShouldRetryFunc: retry,
 		SkipDownwardAPIResolution:             true,
 	})
+}
+
+// podClient is what the pod controller writes and deletes pods with.
+func (n *Node) podClient() corev1client.PodsGetter {
+	if g, ok := n.config.Provider.(Guard); ok {
+		return g.Guard()
+	}
+	return n.config.Client.CoreV1()
 }
 
 // retry has every pod tried again for as long as it is there, with the delays of the limiter. The library's default gives
