@@ -38,6 +38,7 @@ type command struct {
 	volumes []step
 	helpers []supervisor.Helper
 	nics    []supervisor.NIC
+	taps    []supervisor.Tap
 	down    []string
 	ssh     supervisor.SSH
 	// metadata is what the guest fetches by HTTP.
@@ -64,6 +65,8 @@ type builder struct {
 	list diag.List
 	// later are devices without an address of their own: QEMU must place them after those that have one.
 	later []string
+	// plugged counts the NICs with a cable to a network that the supervisor answers on.
+	plugged int
 	// controllers are the buses that were made, by what they are for.
 	controllers map[string]string
 }

@@ -296,13 +296,16 @@ func (b *builder) network() {
 		if n.LinkDown {
 			b.down = append(b.down, "dev-"+id)
 		}
-		switch mode {
-		case "", "stack":
+		plugged, tapped := tapOf(b.vm.Options.Taps, n)
+		switch {
+		case tapped:
+			b.tapNIC(path, n, id, plugged)
+		case mode == "", mode == "stack":
 			b.stackNIC(path, n, id, index)
-		case "user":
+		case mode == "user":
 			b.slirpNIC(path, n, id, index)
 		}
-		if mode != "none" {
+		if tapped || mode != "none" {
 			properties["netdev"] = id
 		} else if !n.LinkDown {
 			b.down = append(b.down, "dev-"+id) // a guest with a cable would wait for an answer
@@ -310,6 +313,7 @@ func (b *builder) network() {
 		b.device(driver, properties)
 		index++
 	}
+	b.strayTaps()
 }
 
 // stackNIC connects a NIC to a network in the supervisor. QEMU listens, because version 7.2 cannot connect again.
@@ -320,8 +324,11 @@ func (b *builder) stackNIC(path string, n machine.NIC, id string, index int) {
 	b.add("-netdev", encode(map[string]any{"type": "stream", "id": id, "server": true,
 		"addr": map[string]any{"type": "unix", "path": socket}}))
 	b.nics = append(b.nics, supervisor.NIC{Name: n.Name, Socket: socket, Network: config})
-	if b.ssh.None && !n.LinkDown {
-		b.ssh = supervisor.SSH{NIC: index, Port: b.vm.Options.SSHPort}
+	if !n.LinkDown {
+		b.plugged++
+		if b.ssh.None {
+			b.ssh = supervisor.SSH{NIC: len(b.nics) - 1, Port: b.vm.Options.SSHPort}
+		}
 	}
 }
 

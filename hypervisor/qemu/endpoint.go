@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/internal/autoconf"
 	"github.com/vmseed/vmseed/internal/supervisor"
 	"github.com/vmseed/vmseed/seed"
 )
@@ -38,14 +39,18 @@ func (b *builder) reachable(at netip.AddrPort) {
 		b.list.Add(diag.Diagnostic{Code: CodeNoService, Severity: diag.Error, Range: b.at(path), Field: path,
 			Summary: fmt.Sprintf(format, args...), Remedy: remedy})
 	}
+	served := len(b.nics) + len(b.taps)
 	switch mode := b.vm.Options.Net; {
-	case mode == "user" || mode == "none":
+	case served == 0 && (mode == "user" || mode == "none"):
 		unserved("network", "use --net stack", "the guest fetches its seed from %s, which --net %s does not lead to", at, mode)
-	case len(b.nics) == 0:
+	case served == 0:
 		unserved("network.nics", "give it a NIC, or choose a data source on a volume", "the guest fetches its seed from %s, and the machine has no NIC", at)
-	case len(b.down) == len(b.nics):
+	case b.plugged == 0:
 		unserved("network.nics", "plug a cable in (linkDown: false), or choose a data source on a volume",
 			"the guest fetches its seed from %s, and no NIC of it has its cable plugged in", at)
+	}
+	if len(b.taps) > 0 && at.Addr() != autoconf.Address {
+		unserved("network.nics", "choose "+autoconf.Address.String(), "the guest fetches its seed from %s, which no tap device of the host leads to", at)
 	}
 	for i, n := range b.nics {
 		if n.Network.Guest == at.Addr() {

@@ -22,6 +22,8 @@ type host struct {
 	Images map[string]imageInfo
 	// Sandbox says whether QEMU can filter its own system calls.
 	Sandbox bool
+	// VHost says whether the kernel can carry frames between a tap device and a guest by itself.
+	VHost bool
 }
 
 // target is what depends on the guest's architecture.

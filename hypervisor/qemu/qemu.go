@@ -65,6 +65,7 @@ func (q *QEMU) derive(vm hypervisor.VM) (supervisor.Plan, command, diag.List, er
 	if h.Images, err = images(vm); err != nil {
 		return none, command{}, nil, err
 	}
+	h.VHost = len(vm.Options.Taps) > 0 && usable(vhostDevice) == nil
 	port := vm.Options.SSHPort
 	if vm.Options.Net == "user" && port == 0 {
 		if port, err = freePort(); err != nil {
@@ -79,7 +80,7 @@ func (q *QEMU) derive(vm hypervisor.VM) (supervisor.Plan, command, diag.List, er
 		c, list = build(vm, h, accel, port)
 		plan.Attempts = append(plan.Attempts, supervisor.Attempt{Accel: accel, Args: c.args})
 	}
-	plan.NICs, plan.LinksDown, plan.SSH, plan.Helpers = c.nics, c.down, c.ssh, c.helpers
+	plan.NICs, plan.Taps, plan.LinksDown, plan.SSH, plan.Helpers = c.nics, c.taps, c.down, c.ssh, c.helpers
 	plan.Metadata, plan.Once = c.metadata, c.once
 	plan.Notify, plan.Plain = notifies(vm.Machine), plain(vm.Attachments)
 	if vm.Options.Booted {

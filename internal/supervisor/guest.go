@@ -56,6 +56,9 @@ func (s *supervisor) dialGuest(ctx context.Context, port uint16) (net.Conn, erro
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	if s.plan.SSH.Guest.IsValid() {
+		return s.dialTap(ctx, port)
+	}
 	nic := max(s.plan.SSH.NIC, 0)
 	if nic >= len(s.links) {
 		return nil, errors.New("it has no network that leads from the host to it")

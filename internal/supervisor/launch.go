@@ -51,8 +51,8 @@ func (s *supervisor) launch() (<-chan error, error) {
 	})
 	s.journal.add(Event{Status: Starting})
 	s.forgetCredentials()
-	if len(s.links) == 0 {
-		if err := s.startNetworks(s.plan.SSH.Port == 0); err != nil {
+	if !s.networked {
+		if err := errors.Join(s.startNetworks(s.plan.SSH.Port == 0), s.startTaps()); err != nil {
 			return nil, err
 		}
 	}
@@ -142,6 +142,14 @@ func (s *supervisor) spawn(program string, args []string) (<-chan error, error) 
 	defer log.Close()
 	cmd := exec.Command(program, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = s.dir, log, log, environment(os.Environ())
+	if program == s.plan.Program {
+		taps, err := s.openTaps()
+		defer closeAll(taps)
+		if err != nil {
+			return nil, err
+		}
+		cmd.ExtraFiles = taps
+	}
 	ended, err := startProcess(cmd, !s.plan.Detached)
 	if err != nil {
 		return nil, err
@@ -190,10 +198,13 @@ func (s *supervisor) connect(ctx context.Context, gone <-chan struct{}) error {
 	s.mutex.Lock()
 	s.monitor = monitor
 	s.mutex.Unlock()
-	if len(s.links) == 0 {
+	if !s.networked {
 		// A VM that runs is not given up for a port.
 		if err := s.startNetworks(true); err != nil {
 			return err
+		}
+		if err := s.startTaps(); err != nil {
+			s.note("what the guest asks of its network by itself stays without an answer: %v", err)
 		}
 	}
 	s.connectGuest()
@@ -241,8 +252,9 @@ func (s *supervisor) startNetworks(anyPort bool) error {
 	if err := s.startService(); err != nil {
 		return err
 	}
+	s.networked = true
 	ssh := s.plan.SSH
-	if ssh.None || ssh.NIC < 0 || ssh.NIC >= len(s.links) {
+	if ssh.None || !ssh.Guest.IsValid() && (ssh.NIC < 0 || ssh.NIC >= len(s.links)) {
 		return nil
 	}
 	port := ssh.Port
@@ -257,7 +269,11 @@ func (s *supervisor) startNetworks(anyPort bool) error {
 	if err != nil {
 		return fmt.Errorf("the forward to the guest's SSH server: %w", err)
 	}
-	s.links[ssh.NIC].Forward(l, 22)
+	if ssh.Guest.IsValid() {
+		s.forwardTap(l, sshPort)
+	} else {
+		s.links[ssh.NIC].Forward(l, sshPort)
+	}
 	s.update(func(st *State) { st.SSHPort = l.Addr().(*net.TCPAddr).Port })
 	return nil
 }

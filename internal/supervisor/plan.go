@@ -42,10 +42,12 @@ const (
 )
 
 // The versions of plans. There is a new one when an older supervisor could not carry out a plan, and a plan has the
-// lowest that does: an older supervisor leaves the guest of a servedPlan without its metadata service.
+// lowest that does: an older supervisor leaves the guest of a servedPlan without its metadata service, and starts none of a
+// tappedPlan.
 const (
 	planVersion = 1
 	servedPlan  = 2
+	tappedPlan  = 3
 )
 
 // Plan is everything that is needed to start a VM and to find it again. It holds no secret: those are in files of mode
@@ -63,6 +65,8 @@ type Plan struct {
 	Helpers  []Helper  `json:"helpers,omitempty"`
 	// NICs are those whose network the supervisor provides.
 	NICs []NIC `json:"nics,omitempty"`
+	// Taps are those that are plugged into tap devices of the host.
+	Taps []Tap `json:"taps,omitempty"`
 	SSH  SSH   `json:"ssh"`
 	// Metadata is what the guest fetches by HTTP; nil means nothing.
 	Metadata *Metadata `json:"metadata,omitempty"`
@@ -126,6 +130,8 @@ type SSH struct {
 	Port int `json:"port,omitempty"`
 	// NIC is the number of the NIC that carries it, or -1 where QEMU forwards by itself.
 	NIC int `json:"nic"`
+	// Guest is the guest's address where a tap device carries it; the host has a route to it, or not.
+	Guest netip.Addr `json:"guest,omitzero"`
 	// None means that the guest has no network.
 	None bool `json:"none,omitempty"`
 }
@@ -152,6 +158,9 @@ func (p Plan) Save(dir string) error {
 	if p.Metadata != nil {
 		p.Version = servedPlan
 	}
+	if len(p.Taps) > 0 {
+		p.Version = tappedPlan
+	}
 	text, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		return err
@@ -169,7 +178,7 @@ func LoadPlan(dir string) (Plan, error) {
 	if err := json.Unmarshal(text, &p); err != nil {
 		return p, fmt.Errorf("%s: %w", filepath.Join(dir, planFile), err)
 	}
-	if p.Version < planVersion || p.Version > servedPlan || len(p.Attempts) == 0 {
+	if p.Version < planVersion || p.Version > tappedPlan || len(p.Attempts) == 0 {
 		return p, fmt.Errorf("%s was written by another version of vmseed (plan version %d)", filepath.Join(dir, planFile), p.Version)
 	}
 	return p, nil

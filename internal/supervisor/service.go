@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -144,13 +145,18 @@ func (s *supervisor) startService() error {
 		if err != nil {
 			return fmt.Errorf("the metadata service: %w", err)
 		}
-		s.working.Go(func() {
-			if err := metadata.Serve(s.ctx, l, s.service.handler); err != nil && s.ctx.Err() == nil {
-				s.log.Error("the metadata service ended", "error", err)
-			}
-		})
+		s.serveMetadata(l)
 	}
 	return nil
+}
+
+// serveMetadata serves the guest at a listener until the run ends.
+func (s *supervisor) serveMetadata(l net.Listener) {
+	s.working.Go(func() {
+		if err := metadata.Serve(s.ctx, l, s.service.handler); err != nil && s.ctx.Err() == nil {
+			s.log.Error("the metadata service ended", "error", err)
+		}
+	})
 }
 
 // seal withdraws what the guest needs for its first boot alone.

@@ -10,6 +10,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 	"gvisor.dev/gvisor/pkg/waiter"
 )
@@ -32,8 +33,21 @@ func (n *Network) Listen(at netip.AddrPort) (net.Listener, error) {
 	case at.Addr() == n.config.Guest:
 		return nil, fmt.Errorf("listen on %s: the guest has this address itself", at)
 	}
+	l, err := listenIn(n.stack, at)
+	if err != nil {
+		return nil, err
+	}
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	n.closers = append(n.closers, l)
+	n.own[at.Addr()] = true
+	return l, nil
+}
+
+// listenIn makes a listener at an address of a stack.
+func listenIn(in *stack.Stack, at netip.AddrPort) (*listener, error) {
 	l := &listener{at: at, slots: make(chan struct{}, maxServed), closed: make(chan struct{})}
-	endpoint, failed := n.stack.NewEndpoint(tcp.ProtocolNumber, ipv4.ProtocolNumber, &l.queue)
+	endpoint, failed := in.NewEndpoint(tcp.ProtocolNumber, ipv4.ProtocolNumber, &l.queue)
 	if failed != nil {
 		return nil, fmt.Errorf("listen on %s: %s", at, failed)
 	}
@@ -45,10 +59,6 @@ func (n *Network) Listen(at netip.AddrPort) (net.Listener, error) {
 		endpoint.Close()
 		return nil, fmt.Errorf("listen on %s: %s", at, failed)
 	}
-	n.mutex.Lock()
-	defer n.mutex.Unlock()
-	n.closers = append(n.closers, l)
-	n.own[at.Addr()] = true
 	return l, nil
 }
 
