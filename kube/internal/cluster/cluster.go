@@ -17,6 +17,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/vmseed/vmseed/internal/supervisor"
 	"github.com/vmseed/vmseed/kube/internal/controlplane"
 	"github.com/vmseed/vmseed/kube/manifests"
 )
@@ -207,4 +208,23 @@ func (c *Cluster) Logs(w io.Writer) {
 		}
 	}
 	c.ControlPlane.Logs(w)
+}
+
+// SwitchOff ends the VMs of all nodes at once, as when the power goes. It is for a cluster whose nodes have stopped.
+func (c *Cluster) SwitchOff(ctx context.Context) error {
+	var errs []error
+	for _, n := range c.nodes {
+		dirs, err := supervisor.List(filepath.Join(c.StateDir(n.Name), "vms"))
+		errs = append(errs, err)
+		for _, dir := range dirs {
+			vm, err := supervisor.Open(dir)
+			if err == nil {
+				err = vm.Stop(ctx, 0)
+			}
+			if !errors.Is(err, supervisor.ErrNotRunning) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
