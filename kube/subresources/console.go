@@ -37,10 +37,13 @@ func (s *Server) console(w http.ResponseWriter, r *http.Request, t target) *apie
 	if failure != nil {
 		return failure
 	}
-	return s.stream(w, r, func(end context.CancelCauseFunc) func() { return s.takeConsole(string(vmi.UID), end) },
-		func(ctx context.Context, in io.Reader, out io.Writer, opened func()) error {
+	return s.stream(w, r, source{
+		open: func(ctx context.Context, in io.Reader, out io.Writer, opened func()) error {
 			return s.pods.Attach(ctx, pod, &noticedReader{Reader: in, read: opened}, &noticedWriter{Writer: out, written: opened})
-		})
+		},
+		taken:  func(end context.CancelCauseFunc) func() { return s.takeConsole(string(vmi.UID), end) },
+		abrupt: true,
+	})
 }
 
 // takeConsole ends the session that has a console and puts another in its place. The function that it returns gives the
@@ -132,10 +135,9 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, t target, vmi *
 	if failure != nil {
 		return failure
 	}
-	alone := func(context.CancelCauseFunc) func() { return func() {} }
-	return s.stream(w, r, alone, func(ctx context.Context, in io.Reader, out io.Writer, opened func()) error {
+	return s.stream(w, r, source{open: func(ctx context.Context, in io.Reader, out io.Writer, opened func()) error {
 		return s.pods.Forward(ctx, pod, uint16(port), in, out, opened)
-	})
+	}})
 }
 
 // runningPod returns the launcher pod of an instance; there must be one.

@@ -77,12 +77,12 @@ func upgradeRefused(err error) bool {
 func (k *kubeletStreams) Attach(ctx context.Context, pod *corev1.Pod, in io.Reader, out io.Writer) error {
 	container := pod.Spec.Containers[0]
 	executor, err := k.executor(k.request(pod, "attach").VersionedParams(&corev1.PodAttachOptions{
-		Container: container.Name, Stdin: true, Stdout: true, TTY: container.TTY, Stderr: false,
+		Container: container.Name, Stdin: true, Stdout: true, TTY: true,
 	}, scheme.ParameterCodec))
 	if err != nil {
 		return err
 	}
-	return executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: in, Stdout: out, Tty: container.TTY})
+	return executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: in, Stdout: out, Tty: true})
 }
 
 // Exec is documented at podStreams.

@@ -122,7 +122,7 @@ func (s *Server) handler() http.Handler {
 		}
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeStatus(w, apierrors.NewGenericServerResponse(http.StatusNotFound, r.Method, groupResource(""), "", "there is nothing at this path", 0, false))
+		writeStatus(w, apierrors.NewGenericServerResponse(http.StatusNotFound, r.Method, groupResource("subresources"), "", "", 0, false))
 	})
 	return s.logged(http.MaxBytesHandler(mux, bodyBytes))
 }

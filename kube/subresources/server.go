@@ -161,7 +161,10 @@ func (s *Server) Start(ctx context.Context) error {
 	defer running.Wait()
 	defer stop()
 	if err := s.serving.sync(ctx); err != nil {
-		return fmt.Errorf("the certificate of the API server of subresources: %w", err)
+		if s.serving.current.Load() == nil {
+			return fmt.Errorf("the certificate of the API server of subresources: %w", err)
+		}
+		s.log.Error("the API server of subresources cannot be reached yet", "error", err)
 	}
 	running.Go(func() { s.callers.run(background) })
 	running.Go(func() { s.serving.run(background) })

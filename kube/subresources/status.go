@@ -47,6 +47,14 @@ func note(r *http.Request, user string) {
 	}
 }
 
+// caller returns the name that was noted.
+func caller(r *http.Request) string {
+	if e, ok := r.Context().Value(noteKey{}).(*entry); ok {
+		return e.user
+	}
+	return ""
+}
+
 // noteEnd adds how a stream ended.
 func noteEnd(r *http.Request, how string) {
 	if e, ok := r.Context().Value(noteKey{}).(*entry); ok {
@@ -63,6 +71,9 @@ func (s *Server) logged(next http.Handler) http.Handler {
 		}
 		e, counted, begin := &entry{}, &codeWriter{ResponseWriter: w}, time.Now()
 		next.ServeHTTP(counted, r.WithContext(context.WithValue(r.Context(), noteKey{}, e)))
+		if counted.code == 0 {
+			counted.code = http.StatusSwitchingProtocols // the handler has taken the connection
+		}
 		line := []any{"method", r.Method, "path", r.URL.EscapedPath(), "code", counted.code, "user", e.user, "duration", time.Since(begin)}
 		if e.end != "" {
 			line = append(line, "end", e.end)

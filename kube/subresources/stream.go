@@ -17,17 +17,18 @@ const subprotocol = "plain.kubevirt.io"
 
 // Bounds of a stream.
 const (
-	// upgradeTimeout is how long a client may take to take the stream over.
+	// upgradeTimeout is how long a client may take to take the stream over, and to read why it ends.
 	upgradeTimeout = 10 * time.Second
 	// openTimeout is how long the node may take to open its end.
 	openTimeout = 30 * time.Second
-	// A client that answers no ping for silence is gone.
-	pingEvery  = 10 * time.Second
-	silence    = time.Minute
-	writeLimit = 30 * time.Second
+	// A client that answers no ping, or reads nothing, for so long is gone.
+	silence   = time.Minute
+	pingEvery = 10 * time.Second
 	// messageBytes is the largest message that is taken; messages are buffers of the sender, of some KiB.
 	messageBytes = 1 << 20
 	bufferBytes  = 32 << 10
+	// reasonBytes is how much of a reason fits a close message, a control frame of at most 125 bytes.
+	reasonBytes = 120
 )
 
 // Why a stream ended, beside what the node says.
@@ -35,101 +36,64 @@ var (
 	errReplaced = errors.New("another client opened the console")
 	errShutdown = errors.New("the server shuts down")
 	errOpen     = errors.New("the node did not open the stream in time")
+	errAtOnce   = errors.New("the node closed the stream at once")
 )
 
-// opener opens the node's end: it calls copying between the two of them until one ends, and reports by opened, before it
-// moves the first byte, that the node took the stream.
-type opener func(ctx context.Context, in io.Reader, out io.Writer, opened func()) error
-
-// streamLimit counts streams, which http.Server does not.
-type streamLimit struct {
-	slots   chan struct{}
-	ended   context.Context
-	endAll  context.CancelCauseFunc
-	running sync.WaitGroup
+// source is the node's end of a stream.
+type source struct {
+	// open copies between the node and the two until one of them ends. It calls opened, before it moves the first byte, when
+	// the node has taken the stream.
+	open func(ctx context.Context, in io.Reader, out io.Writer, opened func()) error
+	// taken is called when the client has the stream too, with what ends it; it may be nil. What it returns is called at the end.
+	taken func(end context.CancelCauseFunc) (release func())
+	// abrupt ends the stream without a close message when the node ends it: KubeVirt's client explains that (code 1006) to its
+	// user as a VM that was powered off.
+	abrupt bool
 }
 
-func newStreamLimit(n int) *streamLimit {
-	l := &streamLimit{slots: make(chan struct{}, n)}
-	l.ended, l.endAll = context.WithCancelCause(context.Background())
-	return l
-}
-
-// begin takes a place, and reports whether there is one. The caller gives it back by done.
-func (l *streamLimit) begin() bool {
-	select {
-	case l.slots <- struct{}{}:
-		l.running.Add(1)
-		return true
-	default:
-		return false
-	}
-}
-
-func (l *streamLimit) done() {
-	<-l.slots
-	l.running.Done()
-}
-
-// end ends all streams.
-func (l *streamLimit) end() { l.endAll(errShutdown) }
-
-// wait returns when all streams have ended.
-func (l *streamLimit) wait(ctx context.Context) error {
-	over := make(chan struct{})
-	go func() { defer close(over); l.running.Wait() }()
-	select {
-	case <-over:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// stream joins a client's WebSocket with what open opens. The client is answered with a Status as long as the node has not
-// taken the stream, and with a close message that says why after that. Whoever cancels the context given to register ends
-// the stream.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, register func(context.CancelCauseFunc) (release func()), open opener) *apierrors.StatusError {
+// stream joins a client's WebSocket with a source. The client is answered with a Status as long as the node has not taken
+// the stream, and with a close message that says why after that.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, from source) *apierrors.StatusError {
 	if !websocket.IsWebSocketUpgrade(r) {
 		return apierrors.NewBadRequest("this subresource is a stream: use a WebSocket with the subprotocol " + subprotocol)
 	}
-	if !s.streams.begin() {
+	release := s.streams.begin(caller(r))
+	if release == nil {
 		return apierrors.NewTooManyRequests("too many consoles and forwarded ports are open", 10)
 	}
-	defer s.streams.done()
+	defer release()
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	defer context.AfterFunc(s.streams.ended, func() { cancel(errShutdown) })()
 
 	opened := make(chan struct{})
-	in, fromClient := io.Pipe()
-	toClient, out := io.Pipe()
-	defer in.Close()
-	defer out.Close()
-	finished := make(chan error, 1)
+	b := &bridge{finished: make(chan error, 1), end: cancel, abrupt: from.abrupt}
+	var in *io.PipeReader
+	var out *io.PipeWriter
+	in, b.fromClient = io.Pipe()
+	b.toClient, out = io.Pipe()
+	defer b.close()
 	go func() {
-		err := open(ctx, in, out, sync.OnceFunc(func() { close(opened) }))
-		out.CloseWithError(io.EOF)
-		in.CloseWithError(io.ErrClosedPipe)
-		finished <- err
+		err := from.open(ctx, in, out, sync.OnceFunc(func() { close(opened) }))
+		out.Close()
+		b.fromClient.Close()
+		b.finished <- err
 	}()
 	timeout := time.NewTimer(openTimeout)
 	defer timeout.Stop()
 	select {
 	case <-opened:
-	case err := <-finished:
+	case err := <-b.finished:
 		if err == nil {
-			err = errors.New("the node closed the stream at once")
+			err = errAtOnce
 		}
 		noteEnd(r, err.Error())
 		return apierrors.NewInternalError(err)
 	case <-timeout.C:
 		cancel(errOpen)
-		<-finished
+		noteEnd(r, errOpen.Error())
 		return apierrors.NewInternalError(errOpen)
 	}
-	// The request's context ends with the handler; a client that hangs up is noticed by the copying.
-	defer register(cancel)()
 	upgrader := websocket.Upgrader{
 		HandshakeTimeout: upgradeTimeout, ReadBufferSize: bufferBytes, WriteBufferSize: bufferBytes, Subprotocols: []string{subprotocol},
 		// The front proxy has authenticated the caller by credentials that no browser adds on its own.
@@ -138,107 +102,137 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, register func(co
 			writeStatus(w, apierrors.NewGenericServerResponse(code, http.MethodGet, groupResource(""), "", reason.Error(), 0, true))
 		},
 	}
-	socket, err := upgrader.Upgrade(w, r, nil)
-	if err != nil {
-		cancel(err)
-		<-finished
+	var err error
+	if b.socket, err = upgrader.Upgrade(w, r, nil); err != nil {
 		noteEnd(r, err.Error())
 		return nil
 	}
-	end := join(ctx, cancel, socket, fromClient, toClient, finished)
-	if end == nil {
-		noteEnd(r, "closed")
+	if from.taken != nil {
+		defer from.taken(cancel)()
+	}
+	if err := b.join(ctx); err != nil {
+		noteEnd(r, err.Error())
 	} else {
-		noteEnd(r, end.Error())
+		noteEnd(r, "closed")
 	}
 	return nil
 }
 
-// join copies between a socket and the node's end until one of them ends, and returns why.
-func join(ctx context.Context, cancel context.CancelCauseFunc, socket *websocket.Conn, fromClient *io.PipeWriter, toClient *io.PipeReader, finished <-chan error) error {
+// bridge is a stream both of whose ends are open.
+type bridge struct {
+	socket     *websocket.Conn
+	fromClient *io.PipeWriter
+	toClient   *io.PipeReader
+	// finished is what the node's end returns, once.
+	finished chan error
+	// end ends the node's end.
+	end    context.CancelCauseFunc
+	abrupt bool
+}
+
+// close lets whoever reads or writes the pipes go.
+func (b *bridge) close() {
+	b.end(nil)
+	b.fromClient.Close()
+	b.toClient.Close()
+}
+
+// join copies until one end ends, and returns why; nil is an end that somebody asked for. A stream is a dialogue, of which
+// a half is no use, so that the first end is the end of both.
+func (b *bridge) join(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
-	defer socket.Close()
-	socket.SetReadLimit(messageBytes)
-	alive := func(string) error { return socket.SetReadDeadline(time.Now().Add(silence)) }
-	_ = alive("")
-	socket.SetPongHandler(alive)
-	hungUp := make(chan error, 1)
-	running.Go(func() {
-		err := fromSocket(socket, fromClient, alive)
-		fromClient.CloseWithError(io.EOF)
-		hungUp <- err
-	})
-	sent := make(chan error, 1)
-	running.Go(func() { sent <- toSocket(socket, toClient) })
-	running.Go(func() { pings(ctx, socket) })
-	// Whatever ends first ends the rest: what is copied is a dialogue, of which a half is no use.
+	defer b.close()
+	defer b.socket.Close()
+	b.socket.SetReadLimit(messageBytes)
+	b.socket.SetPongHandler(func(string) error { return b.alive() })
+	hungUp, sent := make(chan error, 1), make(chan error, 1)
+	running.Go(func() { hungUp <- b.fromSocket() })
+	running.Go(func() { sent <- b.toSocket() })
+	running.Go(func() { b.pings(ctx) })
 	select {
 	case err := <-hungUp:
-		cancel(err)
-		<-finished
-		return err
-	case err := <-finished:
-		<-sent // what the guest said last
-		cancel(nil)
-		farewell(socket, err)
 		return err
 	case err := <-sent:
-		cancel(err)
-		if node := <-finished; err == nil {
-			farewell(socket, node)
-			return node
+		if err != nil {
+			return err
 		}
+		// The node has closed its output and is about to say why.
+		err = <-b.finished
+		if ctx.Err() != nil {
+			return b.cut(context.Cause(ctx))
+		}
+		b.farewell(err)
 		return err
 	case <-ctx.Done():
-		err := context.Cause(ctx)
-		socket.Close()
-		<-finished
-		return err
+		return b.cut(context.Cause(ctx))
 	}
 }
 
-// farewell tells the client that the node's end is over. A client of KubeVirt takes a normal close for the end that it asked
-// for, and explains the missing one (1006) to its user as a VM that is off: so that is how a console ends without an error.
-func farewell(socket *websocket.Conn, why error) {
-	if why == nil {
-		return
+// cut ends a stream that this server ends.
+func (b *bridge) cut(why error) error {
+	if errors.Is(why, errShutdown) {
+		b.say(websocket.CloseGoingAway, why.Error())
 	}
-	message := why.Error()
-	if len(message) > 120 { // a control frame holds 125 bytes
-		message = message[:120]
-	}
-	_ = socket.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseInternalServerErr, message), time.Now().Add(upgradeTimeout))
+	return why
 }
 
-// fromSocket copies what the client sends. Its error is nil when the client closed the stream.
-func fromSocket(socket *websocket.Conn, to io.Writer, alive func(string) error) error {
+// farewell tells the client how the node's end ended.
+func (b *bridge) farewell(err error) {
+	switch {
+	case err != nil:
+		b.say(websocket.CloseInternalServerErr, err.Error())
+	case !b.abrupt:
+		b.say(websocket.CloseNormalClosure, "")
+	}
+}
+
+func (b *bridge) say(code int, reason string) {
+	if len(reason) > reasonBytes {
+		reason = reason[:reasonBytes]
+	}
+	_ = b.socket.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, reason), time.Now().Add(upgradeTimeout))
+}
+
+// alive gives the client time until its next sign of life.
+func (b *bridge) alive() error { return b.socket.SetReadDeadline(time.Now().Add(silence)) }
+
+// fromSocket copies what the client sends. Its error is nil when the client ended the stream.
+func (b *bridge) fromSocket() error {
+	buffer := make([]byte, bufferBytes)
 	for {
-		kind, message, err := socket.NextReader()
-		if websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway, websocket.CloseNoStatusReceived, websocket.CloseAbnormalClosure) {
+		_ = b.alive() // a node that does not read is not the client's silence
+		kind, message, err := b.socket.NextReader()
+		if closed := (*websocket.CloseError)(nil); errors.As(err, &closed) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		_ = alive("")
-		if kind != websocket.BinaryMessage {
-			continue
-		}
-		if _, err := io.Copy(to, message); err != nil {
-			return err
+		for kind == websocket.BinaryMessage {
+			n, err := message.Read(buffer)
+			if _, failed := b.fromClient.Write(buffer[:n]); failed != nil {
+				return failed
+			}
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			_ = b.alive()
 		}
 	}
 }
 
-// toSocket copies what the node's end says.
-func toSocket(socket *websocket.Conn, from io.Reader) error {
+// toSocket copies what the node's end says. Its error is nil when the node ended the stream.
+func (b *bridge) toSocket() error {
 	buffer := make([]byte, bufferBytes)
 	for {
-		n, err := from.Read(buffer)
+		n, err := b.toClient.Read(buffer)
 		if n > 0 {
-			_ = socket.SetWriteDeadline(time.Now().Add(writeLimit))
-			if err := socket.WriteMessage(websocket.BinaryMessage, buffer[:n]); err != nil {
+			_ = b.socket.SetWriteDeadline(time.Now().Add(silence))
+			if err := b.socket.WriteMessage(websocket.BinaryMessage, buffer[:n]); err != nil {
 				return err
 			}
 		}
@@ -252,7 +246,7 @@ func toSocket(socket *websocket.Conn, from io.Reader) error {
 }
 
 // pings asks the client whether it is there.
-func pings(ctx context.Context, socket *websocket.Conn) {
+func (b *bridge) pings(ctx context.Context) {
 	ticker := time.NewTicker(pingEvery)
 	defer ticker.Stop()
 	for {
@@ -260,9 +254,65 @@ func pings(ctx context.Context, socket *websocket.Conn) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			if socket.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeLimit)) != nil {
+			if b.socket.WriteControl(websocket.PingMessage, nil, time.Now().Add(silence)) != nil {
 				return
 			}
 		}
 	}
+}
+
+// streamLimit counts streams, which http.Server does not, and ends them.
+type streamLimit struct {
+	// perUser is how many of the places one user may take.
+	perUser int
+	places  chan struct{}
+	ended   context.Context
+	endAll  context.CancelCauseFunc
+
+	mu     sync.Mutex
+	byUser map[string]int
+}
+
+func newStreamLimit(n int) *streamLimit {
+	l := &streamLimit{perUser: max(1, n/4), places: make(chan struct{}, n), byUser: map[string]int{}}
+	l.ended, l.endAll = context.WithCancelCause(context.Background())
+	return l
+}
+
+// begin takes a place, which the function that it returns gives back; nil means that there is none.
+func (l *streamLimit) begin(user string) (release func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.byUser[user] >= l.perUser {
+		return nil
+	}
+	select {
+	case l.places <- struct{}{}:
+	default:
+		return nil
+	}
+	l.byUser[user]++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.byUser[user]--; l.byUser[user] == 0 {
+			delete(l.byUser, user)
+		}
+		<-l.places
+	}
+}
+
+// end ends all streams.
+func (l *streamLimit) end() { l.endAll(errShutdown) }
+
+// wait takes all places, which is possible when the streams have ended.
+func (l *streamLimit) wait(ctx context.Context) error {
+	for range cap(l.places) {
+		select {
+		case l.places <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
