@@ -22,14 +22,14 @@
 //
 // The condition vmseed.dev/FirstBoot says why. What follows is the choice of the annotation vmseed.dev/first-boot-failure:
 // with Fail, the guest is shut down and its container ends with exit code 1 and the reason FirstBootFailed, after which
-// the restart policy decides as ever; with Keep, the guest runs on and the pod is not Ready, so that people can look at
+// the restart policy decides as ever, and has it try again with fresh disks; with Keep, the guest runs on and the pod is not Ready, so that people can look at
 // the console. Without the annotation, pods with the restart policy Never, which stand for one piece of work, Fail and all
 // others Keep. Launcher pods of VirtualMachineInstances Keep, as KubeVirt's do.
 //
 // # When a VM ends
 //
 // A guest that shuts down by itself has completed, with exit code 0. One whose QEMU died has failed with code 1, or 137
-// when it was cut off. It is started again as the restart policy says, on the same disks, after a pause that doubles from
+// when it was cut off. It is started again as the restart policy says, on the disks that it had, after a pause that doubles from
 // 10 seconds to 5 minutes and is forgotten after 10 minutes of running. A restart of the guest's own is none of the
 // container's.
 package provider

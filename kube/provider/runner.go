@@ -19,7 +19,7 @@ import (
 type Runner interface {
 	// Start starts the VM of a pod and returns when its guest runs, with what there is to say about the pod's definition. It
 	// starts nothing twice: the error wraps supervisor.ErrRunning when the VM runs. One that ran before starts with the disks
-	// that it had. With an error, or an error among the diagnostics, nothing runs. A *WaitError is trouble that may pass.
+	// that it had, unless Fresh says otherwise. With an error, or an error among the diagnostics, nothing runs. A *WaitError is trouble that may pass.
 	Start(ctx context.Context, s Start) (Started, diag.List, error)
 	// Find returns the VM that was started for a pod, whether it runs or not. The error wraps supervisor.ErrNoVM when there
 	// is none.
@@ -48,6 +48,8 @@ type Start struct {
 	Pod *corev1.Pod
 	// Booted means that the guest's first boot is over.
 	Booted bool
+	// Fresh means that the disks which the VM had are made anew, for another try of its first boot.
+	Fresh bool
 	// Progress is called with what goes on, in a few words, such as the image that is fetched. It is never nil.
 	Progress func(message string)
 }

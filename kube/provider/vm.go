@@ -341,7 +341,8 @@ func (v *vm) try(ctx context.Context) (Guest, string) {
 		return nil, ""
 	}
 	v.mutex.Lock()
-	s := Start{Pod: v.pod, Booted: rec.Booted, Progress: v.progress}
+	s := Start{Pod: v.pod, Booted: rec.Booted, Progress: v.progress,
+		Fresh: rec.Run.Ended != nil && rec.Run.Purpose == forFirstBoot}
 	v.mutex.Unlock()
 	var started Started
 	if err == nil {
@@ -406,6 +407,9 @@ func (v *vm) began(started Started, s supervisor.State) {
 			v.rec.Restarts++
 		}
 		v.guest, v.now = started.Guest, state{}
+		if !v.rec.Booted {
+			v.rec.FirstBoot = firstBoot{}
+		}
 		v.rec.Run = run{Since: time.Now(), ImageID: started.ImageID}
 		if s.Started != nil {
 			v.rec.Run.Since = *s.Started
@@ -434,6 +438,7 @@ func (v *vm) ended(s supervisor.State) {
 		r := &v.rec.Run
 		r.Ended = termination(*r, s, v.rec.containerID(), time.Now())
 		v.rec.Crashes = crashes(v.rec.Crashes, r.Ended)
+		v.rec.Booted = v.rec.Booted && r.Purpose != forFirstBoot
 		if v.rec.Over == nil {
 			v.rec.Over = verdict(v.pod.Spec.RestartPolicy, *r)
 		}

@@ -125,8 +125,12 @@ func (h *Host) prepare(ctx context.Context, m machine.Machine, o boot.Options, s
 		s.Progress("PullingImage: " + ref.String())
 		return func(image.Progress) {}, func() { s.Progress("") }
 	}
-	if _, err := supervisor.Open(launcher.Dir(m, o)); err == nil {
+	if c, err := supervisor.Open(launcher.Dir(m, o), h.options.Supervisor...); err == nil && !s.Fresh {
 		return launcher.Again(ctx, m, o)
+	} else if err == nil {
+		if err := c.Remove(ctx); err != nil {
+			return nil, nil, err
+		}
 	}
 	return launcher.New(ctx, m, o)
 }

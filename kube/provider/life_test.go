@@ -1,0 +1,291 @@
+package provider
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/internal/supervisor"
+)
+
+// policy sets the restart policy of a pod.
+func policy(p corev1.RestartPolicy) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Spec.RestartPolicy = p }
+}
+
+// TestLife follows a pod from its coming to a guest that is ready.
+func TestLife(t *testing.T) {
+	lie(t, func(b *bed) {
+		pod := b.create(nil)
+		now := b.is(pod, "Running running not:Booting")
+		if now.Status.PodIP != "10.1.2.3" || now.Status.HostIP != "192.0.2.7" || now.Status.ContainerStatuses[0].ImageID != "sha256:1" {
+			t.Errorf("addresses and image: %+v", now.Status)
+		}
+		if condition(now, corev1.PodScheduled).Status != corev1.ConditionTrue || now.Status.QOSClass != corev1.PodQOSBurstable {
+			t.Error("what others wrote into the status is lost")
+		}
+		b.runner.guest(pod.UID).boots()
+		now = b.is(pod, "Running running ready")
+		if c := condition(now, FirstBootCondition); c.Status != corev1.ConditionTrue || c.Reason != reasonDone {
+			t.Errorf("first boot: %+v", c)
+		}
+		b.said("Normal FirstBootDone")
+		since := condition(now, corev1.PodReady).LastTransitionTime
+		b.after(time.Hour)
+		if again := condition(b.api(pod), corev1.PodReady); !again.LastTransitionTime.Equal(&since) {
+			t.Error("a condition that did not change has another time")
+		}
+		for _, a := range b.client.Actions() {
+			if verb := a.GetVerb(); verb == "update" || verb == "list" || verb == "watch" {
+				t.Errorf("the provider may not %s %s", verb, a.GetResource().Resource)
+			}
+		}
+	})
+}
+
+// TestRecordHoldsNoSecret looks for the environment and the annotations of a pod in its record.
+func TestRecordHoldsNoSecret(t *testing.T) {
+	lie(t, func(b *bed) {
+		pod := b.create(func(pod *corev1.Pod) { pod.Annotations["VirtletCloudInitUserData"] = "password: canary" })
+		text, err := os.ReadFile(filepath.Join(b.dir, string(pod.UID)+".json"))
+		if err != nil || strings.Contains(string(text), "canary") {
+			t.Errorf("%v: the record is %s", err, text)
+		}
+	})
+}
+
+// TestFirstBootFails has first boots fail under the policies and wishes that decide what follows.
+func TestFirstBootFails(t *testing.T) {
+	wish := func(text string, p corev1.RestartPolicy) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) { pod.Annotations[FailureAnnotation], pod.Spec.RestartPolicy = text, p }
+	}
+	launcher := func(pod *corev1.Pod) {
+		pod.Labels, pod.Spec.RestartPolicy = map[string]string{"kubevirt.io": "virt-launcher"}, corev1.RestartPolicyNever
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*corev1.Pod)
+		want   string
+	}{
+		{"a service runs on", nil, "Running running not:FirstBootFailed"},
+		{"a piece of work has failed", policy(corev1.RestartPolicyNever), "Failed reason=FirstBootFailed terminated=FirstBootFailed not:ContainersNotReady"},
+		{"an instance of KubeVirt runs on", launcher, "Running running not:FirstBootFailed"},
+		{"work that is to be looked at", wish("Keep", corev1.RestartPolicyNever), "Running running not:FirstBootFailed"},
+		{"a service that is to be tried again", wish("Fail", corev1.RestartPolicyAlways), "Running running restarts=1 last=FirstBootFailed not:Booting"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			lie(t, func(b *bed) {
+				pod := b.create(c.change)
+				b.runner.guest(pod.UID).boots("the module runcmd failed")
+				b.after(2 * time.Second)
+				now := b.is(pod, c.want)
+				if n := b.runner.count(); n == 2 && (!b.runner.starts[1].Fresh || b.runner.starts[1].Booted) {
+					t.Error("the next try begins with what the failed one left")
+				}
+				if !strings.HasPrefix(c.name, "a service that") && !strings.Contains(condition(now, FirstBootCondition).Message, "the module runcmd failed") {
+					t.Errorf("the reason is not told: %+v", now.Status)
+				}
+				b.said("Warning FirstBootFailed the first boot failed: the module runcmd failed")
+			})
+		})
+	}
+}
+
+// TestSilent waits for a guest that says nothing.
+func TestSilent(t *testing.T) {
+	lie(t, func(b *bed) {
+		pod := b.create(nil)
+		b.after(DefaultFirstBootTimeout - time.Second)
+		b.is(pod, "Running running not:Booting")
+		b.after(2 * time.Second)
+		now := b.is(pod, "Running running ready")
+		if c := condition(now, FirstBootCondition); c.Status != corev1.ConditionUnknown {
+			t.Errorf("first boot: %+v", c)
+		}
+		b.said("Warning NotReported")
+	})
+	lie(t, func(b *bed) {
+		pod := b.create(func(pod *corev1.Pod) { pod.Annotations[TimeoutAnnotation] = "0s" })
+		b.is(pod, "Running running ready")
+	})
+	lie(t, func(b *bed) {
+		b.runner.silent = true
+		b.is(b.create(nil), "Running running ready")
+	})
+}
+
+// TestEnds has VMs end under the restart policies.
+func TestEnds(t *testing.T) {
+	for _, c := range []struct {
+		policy corev1.RestartPolicy
+		status supervisor.Status
+		want   string
+		code   int32
+	}{
+		{corev1.RestartPolicyNever, supervisor.Stopped, "Succeeded terminated=Completed not:PodCompleted", 0},
+		{corev1.RestartPolicyNever, supervisor.Failed, "Failed reason=Error terminated=Error not:ContainersNotReady", 1},
+		{corev1.RestartPolicyOnFailure, supervisor.Stopped, "Succeeded terminated=Completed not:PodCompleted", 0},
+		{corev1.RestartPolicyOnFailure, supervisor.Failed, "Running running restarts=1 last=Error ready", 1},
+		{corev1.RestartPolicyAlways, supervisor.Stopped, "Running running restarts=1 last=Completed ready", 0},
+	} {
+		t.Run(string(c.policy)+" "+string(c.status), func(t *testing.T) {
+			lie(t, func(b *bed) {
+				pod := b.create(policy(c.policy))
+				g := b.runner.guest(pod.UID)
+				g.boots()
+				b.after(time.Second)
+				g.ends(c.status, "QEMU said something")
+				synctest.Wait()
+				if next := b.runner.guest(pod.UID); next != g {
+					if !b.runner.starts[1].Booted {
+						t.Error("the first boot is made again")
+					}
+					b.after(DefaultFirstBootTimeout)
+				}
+				now := b.is(pod, c.want)
+				s := now.Status.ContainerStatuses[0]
+				end := s.State.Terminated
+				if end == nil {
+					end = s.LastTerminationState.Terminated
+				}
+				if end.ExitCode != c.code || end.Message != "QEMU said something" {
+					t.Errorf("the end: %+v", end)
+				}
+			})
+		})
+	}
+}
+
+// TestBackoff counts the pauses before a VM that ends at once is started again.
+func TestBackoff(t *testing.T) {
+	lie(t, func(b *bed) {
+		pod := b.create(nil)
+		for i, pause := range []time.Duration{0, 10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second, 5 * time.Minute, 5 * time.Minute} {
+			b.runner.guest(pod.UID).ends(supervisor.Failed, "no")
+			synctest.Wait()
+			if pause > 0 {
+				if s := b.api(pod).Status; s.ContainerStatuses[0].State.Waiting == nil || s.ContainerStatuses[0].State.Waiting.Reason != ReasonCrashLoop || s.Phase != corev1.PodRunning {
+					t.Fatalf("after end %d: %+v", i+1, s)
+				}
+				b.after(pause - time.Second)
+				if n := b.runner.count(); n != i+1 {
+					t.Fatalf("%d starts before the pause of %v is over, want %d", n, pause, i+1)
+				}
+				b.after(time.Second)
+			}
+			if n := b.runner.count(); n != i+2 {
+				t.Fatalf("%d starts after the pause of %v, want %d", n, pause, i+2)
+			}
+		}
+		b.after(steady)
+		b.runner.guest(pod.UID).ends(supervisor.Failed, "no")
+		synctest.Wait()
+		if n := b.runner.count(); n != 10 {
+			t.Errorf("%d starts: a VM that ran for long is not started at once", n)
+		}
+	})
+}
+
+// TestMissing has a start fail for what may come to be.
+func TestMissing(t *testing.T) {
+	lie(t, func(b *bed) {
+		missing := refusal{err: &WaitError{Reason: ReasonConfigError, Err: errors.New("Secret default/s: not found in the cluster")},
+			list: diag.List{{Code: 2299, Severity: diag.Error, Summary: "the Secret is not there", Field: "spec.volumes[0]"}}}
+		b.runner.refuse = []refusal{missing, missing, missing}
+		pod := b.create(nil)
+		now := b.is(pod, "Pending waiting=CreateContainerConfigError not:ContainersNotReady")
+		if m := now.Status.ContainerStatuses[0].State.Waiting.Message; m != "Secret default/s: not found in the cluster" {
+			t.Errorf("the message is %q", m)
+		}
+		b.after(time.Second + 2*time.Second + 4*time.Second)
+		b.is(pod, "Running running not:Booting")
+		n := 0
+		for _, e := range b.told() {
+			if strings.HasPrefix(e, "Warning VS2299 spec.volumes[0]: the Secret is not there") {
+				n++
+			}
+		}
+		if n != 2 { // the first and the second time, not the third
+			t.Errorf("the diagnostic was told %d times", n)
+		}
+	})
+}
+
+// TestMended has a new annotation end the waiting.
+func TestMended(t *testing.T) {
+	lie(t, func(b *bed) {
+		b.runner.refuse = []refusal{{err: &WaitError{Reason: ReasonImagePull, Err: errors.New("no such host")}}}
+		pod := b.create(nil)
+		b.is(pod, "Pending waiting=ErrImagePull not:ContainersNotReady")
+		pod = pod.DeepCopy()
+		pod.Annotations["mended"] = "yes"
+		if err := b.p.UpdatePod(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		b.is(pod, "Running running not:Booting")
+	})
+}
+
+// TestDefinition has a definition that no VM can be made of.
+func TestDefinition(t *testing.T) {
+	lie(t, func(b *bed) {
+		b.runner.refuse = []refusal{{list: diag.List{{Code: 2298, Severity: diag.Warning, Summary: "a warning"},
+			{Code: 2297, Severity: diag.Error, Summary: "two containers", Field: "spec.containers", Remedy: "leave one out"}}}}
+		pod := b.create(nil)
+		now := b.is(pod, "Failed reason=InvalidDefinition terminated=InvalidDefinition not:ContainersNotReady")
+		if now.Status.Message != "VS2297: spec.containers: two containers; leave one out" {
+			t.Errorf("the message is %q", now.Status.Message)
+		}
+		b.said("Warning VS2298 a warning")
+		b.after(time.Hour)
+		if b.runner.count() != 1 {
+			t.Error("it was tried again")
+		}
+	})
+}
+
+// TestOtherRuntime refuses pods that are no VMs.
+func TestOtherRuntime(t *testing.T) {
+	lie(t, func(b *bed) {
+		pod := b.create(func(pod *corev1.Pod) { pod.Annotations = nil })
+		b.is(pod, "Failed reason=UnknownRuntime not:ContainersNotReady")
+		if b.runner.count() != 0 {
+			t.Error("it was started")
+		}
+		b.said("Warning UnknownRuntime")
+	})
+}
+
+// TestDeadline ends a pod that is active for too long, be its guest there or not.
+func TestDeadline(t *testing.T) {
+	limit := int64(60)
+	late := func(pod *corev1.Pod) { pod.Spec.ActiveDeadlineSeconds = &limit }
+	lie(t, func(b *bed) {
+		pod := b.create(late)
+		b.after(59 * time.Second)
+		b.is(pod, "Running running not:Booting")
+		b.after(3 * time.Second)
+		b.is(pod, "Failed reason=DeadlineExceeded terminated=DeadlineExceeded not:ContainersNotReady")
+	})
+	lie(t, func(b *bed) {
+		b.runner.refuse = []refusal{{err: errHang}}
+		pod := b.create(late)
+		b.after(61 * time.Second)
+		b.is(pod, "Failed reason=DeadlineExceeded terminated=DeadlineExceeded not:ContainersNotReady")
+	})
+}
+
+// leaving is a pod that the API server was asked to delete.
+func leaving(pod *corev1.Pod, grace int64) *corev1.Pod {
+	pod, now := pod.DeepCopy(), metav1.Now()
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &now, &grace
+	return pod
+}
