@@ -57,6 +57,7 @@ FUZZ = \
 	./frontend/virtlet:FuzzRead \
 	./image:FuzzLayers \
 	./image:FuzzParseReference \
+	./internal/autoconf:FuzzAnswer \
 	./internal/bounded:FuzzJSON \
 	./internal/bounded:FuzzYAML \
 	./internal/metadataservice:FuzzLeases \
@@ -66,8 +67,8 @@ FUZZ = \
 
 # Debian packages that the tests need beside those which guests and judges list.
 # Of names with a comma between them any will do.
-PACKAGES = amazon-ec2-utils busybox,busybox-static ca-certificates cloud-guest-utils cloud-image-utils curl dosfstools e2fsprogs genisoimage iproute2 libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu libxml2-utils \
-	mtools nftables openssh-client p7zip-full python3-boto3 qemu-efi-aarch64 qemu-guest-agent qemu-system-arm skopeo swtpm xorriso
+PACKAGES = amazon-ec2-utils busybox,busybox-static ca-certificates cloud-guest-utils cloud-image-utils curl dosfstools e2fsprogs genisoimage iproute2 isc-dhcp-client libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu libxml2-utils \
+	mtools ndisc6 nftables openssh-client p7zip-full python3-boto3 qemu-efi-aarch64 qemu-guest-agent qemu-system-arm skopeo swtpm xorriso
 
 SUMMARY = go run ./internal/testsummary
 # The packages with tests behind a build tag.

@@ -7,6 +7,7 @@ import (
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/hypervisor"
 	"github.com/vmseed/vmseed/hypervisor/qemu"
+	"github.com/vmseed/vmseed/internal/autoconf"
 	"github.com/vmseed/vmseed/internal/vmnet"
 	"github.com/vmseed/vmseed/report"
 )
@@ -20,5 +21,5 @@ func Hypervisors() []hypervisor.Hypervisor {
 
 // Codes explains the diagnostics of the hypervisors and of what they are made of.
 func Codes() []diag.Explanation {
-	return slices.Concat(qemu.Codes(), vmnet.Codes(), report.Codes())
+	return slices.Concat(qemu.Codes(), vmnet.Codes(), autoconf.Codes(), report.Codes())
 }

@@ -237,12 +237,13 @@ func TestServiceFails(t *testing.T) {
 	}
 }
 
-// A plan with a metadata service is none for an older vmseed, and others are.
+// A plan with a metadata service or a tap device is none for an older vmseed, and others are.
 func TestPlanVersion(t *testing.T) {
 	for _, c := range []struct {
 		plan supervisor.Plan
 		want string
-	}{{supervisor.Plan{}, `"version": 1,`}, {supervisor.Plan{Metadata: &supervisor.Metadata{}}, `"version": 2,`}} {
+	}{{supervisor.Plan{}, `"version": 1,`}, {supervisor.Plan{Metadata: &supervisor.Metadata{}}, `"version": 2,`},
+		{supervisor.Plan{Metadata: &supervisor.Metadata{}, Taps: []supervisor.Tap{{}}}, `"version": 3,`}} {
 		dir := t.TempDir()
 		c.plan.Attempts = []supervisor.Attempt{{Accel: "tcg"}}
 		if err := c.plan.Save(dir); err != nil {
@@ -255,7 +256,7 @@ func TestPlanVersion(t *testing.T) {
 		if _, err := supervisor.LoadPlan(dir); err != nil {
 			t.Error(err)
 		}
-		newer := strings.Replace(string(text), c.want, `"version": 3,`, 1)
+		newer := strings.Replace(string(text), c.want, `"version": 4,`, 1)
 		if err := os.WriteFile(filepath.Join(dir, "plan.json"), []byte(newer), 0o600); err != nil {
 			t.Fatal(err)
 		}
