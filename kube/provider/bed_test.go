@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/netip"
 	"slices"
@@ -14,8 +15,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	ktesting "k8s.io/client-go/testing"
 	events "k8s.io/client-go/tools/record"
 
 	"github.com/vmseed/vmseed/diag"
@@ -33,6 +36,8 @@ type simulated struct {
 	// removed are the pods whose VMs were removed, in order.
 	removed []types.UID
 	silent  bool
+	// equip gives a guest more powers; nil gives it none.
+	equip func(*simGuest) Guest
 	// onRemove is called by Remove.
 	onRemove func(Ref)
 }
@@ -72,7 +77,11 @@ func (s *simulated) Start(ctx context.Context, start Start) (Started, diag.List,
 var errHang = errors.New("hang")
 
 func (s *simulated) started(g *simGuest) Started {
-	return Started{Guest: g, IPs: []netip.Addr{netip.MustParseAddr("10.1.2.3")}, Silent: s.silent, ImageID: "sha256:1"}
+	var guest Guest = g
+	if s.equip != nil {
+		guest = s.equip(g)
+	}
+	return Started{Guest: guest, IPs: []netip.Addr{netip.MustParseAddr("10.1.2.3")}, Silent: s.silent, ImageID: "sha256:1"}
 }
 
 func (s *simulated) Find(_ context.Context, r Ref) (Started, error) {
@@ -222,10 +231,39 @@ func lie(t *testing.T, f func(b *bed)) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		b := &bed{t: t, dir: dir, client: fake.NewClientset(), runner: &simulated{guests: map[types.UID]*simGuest{}}, events: events.NewFakeRecorder(1000)}
+		for _, verb := range []string{"delete", "patch"} {
+			b.client.PrependReactor(verb, "pods", b.otherUID)
+		}
 		b.open()
 		defer func() { b.close() }()
 		f(b)
 	})
+}
+
+// otherUID refuses what is meant for another object of the name, as an API server does and the simulated one does not.
+func (b *bed) otherUID(a ktesting.Action) (handled bool, _ runtime.Object, _ error) {
+	var meant corev1.Pod
+	name := ""
+	switch a := a.(type) {
+	case ktesting.DeleteAction:
+		name = a.GetName()
+		if p := a.GetDeleteOptions().Preconditions; p != nil {
+			meant.UID = *p.UID
+		}
+	case ktesting.PatchAction:
+		name = a.GetName()
+		if err := json.Unmarshal(a.GetPatch(), &meant); err != nil {
+			return true, nil, err
+		}
+	}
+	object, err := b.client.Tracker().Get(a.GetResource(), a.GetNamespace(), name)
+	if err != nil {
+		return true, nil, err
+	}
+	if meant.UID != "" && object.(*corev1.Pod).UID != meant.UID {
+		return true, nil, apierrors.NewConflict(a.GetResource().GroupResource(), name, errors.New("another UID"))
+	}
+	return false, nil, nil
 }
 
 func (b *bed) open() {
