@@ -72,7 +72,7 @@ func (a *app) explain() *cobra.Command {
 			if err != nil {
 				return usagef("%q is no code; codes look like VS1205", args[0])
 			}
-			for _, e := range explanations() {
+			for _, e := range a.explanations() {
 				if e.Code == diag.Code(number) {
 					_, err := fmt.Fprintf(a.Out, "%s: %s\n\n%s\n", e.Code, e.Title, wrap(e.Text, 80))
 					return err
@@ -80,7 +80,7 @@ func (a *app) explain() *cobra.Command {
 			}
 			return usagef("there is no diagnostic %s", diag.Code(number))
 		},
-		ValidArgsFunction: completeCode,
+		ValidArgsFunction: a.completeCode,
 	}
 }
 

@@ -52,6 +52,11 @@ type app struct {
 	hostGiven bool
 	// noted is the command that shows the notes that this one leaves out.
 	noted string
+	// program is what this is called, and cluster reaches the clusters that it can speak to; nil means none. codes are those
+	// that vmseed does not have.
+	program string
+	cluster ClusterFunc
+	codes   []diag.Explanation
 }
 
 // exitError is an error with the status that the command ends with. A silent one has been reported already.
@@ -79,28 +84,34 @@ func silent(status int) error { return &exitError{status, nil} }
 // Main runs the command line args, whose first element is the name of the program, and returns the exit status. Called
 // as cloud-localds it is that command.
 func Main(args []string, std Streams) int {
+	a := newApp(std)
+	if strings.TrimSuffix(filepath.Base(args[0]), ".exe") == "cloud-localds" {
+		args = append([]string{args[0], "cloud-localds"}, args[1:]...)
+	}
+	return a.main(a.root(), args)
+}
+
+func newApp(std Streams) *app { return &app{Streams: std, engine: newEngine(), program: "vmseed"} }
+
+// main runs a command line.
+func (a *app) main(root *cobra.Command, args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A second interrupt ends the program at once, whatever it is cleaning up.
 	context.AfterFunc(ctx, stop)
-	a := &app{Streams: std, engine: newEngine()}
-	root := a.root()
-	if strings.TrimSuffix(filepath.Base(args[0]), ".exe") == "cloud-localds" {
-		args = append([]string{args[0], "cloud-localds"}, args[1:]...)
-	}
 	if name := firstWord(args[1:]); name != "" && !known(root, name) {
 		err := noCommand(root, name)
-		fmt.Fprintf(std.Err, "vmseed: %v\n", err)
+		fmt.Fprintf(a.Err, "%s: %v\n", a.program, err)
 		return statusOf(err)
 	}
 	root.SetArgs(args[1:])
-	root.SetIn(std.In)
-	root.SetOut(std.Out)
-	root.SetErr(std.Err)
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
 	err := root.ExecuteContext(ctx)
 	status := statusOf(err)
 	if err != nil && err.Error() != "" {
-		fmt.Fprintf(std.Err, "vmseed: %v\n", err)
+		fmt.Fprintf(a.Err, "%s: %v\n", a.program, err)
 	}
 	return status
 }
@@ -159,8 +170,18 @@ Exit status: 0 done; 1 the input is wrong; 2 the command line is wrong; 3 someth
 on this machine is missing or full; 4 the guest failed its first boot.`
 
 func (a *app) root() *cobra.Command {
+	root := a.bare("vmseed", "Tell a VM who it is at its first boot", long)
+	root.AddCommand(a.render(), a.show(), a.check(), a.explain(), a.diff(), a.convert(), a.localds(),
+		a.run(), a.list(), a.inspect(), a.start(), a.stop(), a.restart(), a.removeVM(), a.waitFor(), a.logs(), a.console(),
+		a.ssh(), a.sshConfig(), a.cp(), a.imageCommand(), a.metadata(), a.serve(), a.doctor(), a.supervise(), a.versionCommand())
+	complete(root, a.words())
+	return root
+}
+
+// bare is a command line without subcommands.
+func (a *app) bare(name, short, long string) *cobra.Command {
 	root := &cobra.Command{
-		Use: "vmseed", Short: "Tell a VM who it is at its first boot", Long: long,
+		Use: name, Short: short, Long: long,
 		SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 		Args:              cobra.ArbitraryArgs,
@@ -187,10 +208,6 @@ func (a *app) root() *cobra.Command {
 		}
 		return usagef("--diagnostics takes %s, not %q", strings.Join(formats, ", "), a.diagnostics)
 	}
-	root.AddCommand(a.render(), a.show(), a.check(), a.explain(), a.diff(), a.convert(), a.localds(),
-		a.run(), a.list(), a.inspect(), a.start(), a.stop(), a.restart(), a.removeVM(), a.waitFor(), a.logs(), a.console(),
-		a.ssh(), a.sshConfig(), a.cp(), a.imageCommand(), a.metadata(), a.serve(), a.doctor(), a.supervise(), a.versionCommand())
-	complete(root, a.words())
 	return root
 }
 
@@ -205,14 +222,14 @@ func (a *app) report(l diag.List, notes bool) error {
 			}
 		}
 		if hidden := len(l) - len(kept); hidden > 0 && !l.HasErrors() && a.diagnostics == string(diag.Text) {
-			defer fmt.Fprintf(a.Err, "%s not shown; %s shows %s\n", count(hidden, "note"), cmp.Or(a.noted, "vmseed check"), them(hidden))
+			defer fmt.Fprintf(a.Err, "%s not shown; %s shows %s\n", count(hidden, "note"), cmp.Or(a.noted, cmp.Or(a.program, "vmseed")+" check"), them(hidden))
 		}
 		l = kept
 	}
 	if len(l) == 0 && a.diagnostics == string(diag.Text) {
 		return nil
 	}
-	return diag.Write(a.Err, diag.Format(a.diagnostics), l, explanations()...)
+	return diag.Write(a.Err, diag.Format(a.diagnostics), l, a.explanations()...)
 }
 
 func count(n int, what string) string {
@@ -252,7 +269,7 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(a.Out, "vmseed %s\n", version())
+			_, err := fmt.Fprintf(a.Out, "%s %s\n", a.program, version())
 			return err
 		},
 	}

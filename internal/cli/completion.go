@@ -109,9 +109,9 @@ func (a *app) completeVM(cmd *cobra.Command, args []string, _ string) ([]string,
 }
 
 // completeCode offers the codes of diagnostics with their titles.
-func completeCode(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completeCode(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var out []string
-	for _, e := range explanations() {
+	for _, e := range a.explanations() {
 		if len(args) == 0 {
 			out = append(out, cobra.CompletionWithDesc(e.Code.String(), e.Title))
 		}

@@ -140,8 +140,9 @@ func (a *app) readFile(file string) ([]byte, error) {
 
 // machines reads and picks the machines of the command line. With errors in the list there are none.
 func (a *app) machines(ctx context.Context, in *inputFlags, args []string) ([]machine.Machine, diag.List, error) {
-	if in.kubeconfig != "" || in.kubeContext != "" {
-		return nil, nil, usagef("vmseed itself does not speak to clusters, vmseed-kube does; give the Secrets and ConfigMaps as files")
+	resolver, err := a.resolver(in)
+	if err != nil {
+		return nil, nil, err
 	}
 	if err := errors.Join(in.checkPlatform(), checkGuest(in.guest)); err != nil {
 		return nil, nil, err
@@ -152,7 +153,7 @@ func (a *app) machines(ctx context.Context, in *inputFlags, args []string) ([]ma
 	}
 	machines, l := a.engine.Load(ctx, inputs, vmseed.LoadOptions{Options: frontend.Options{
 		Hostname: in.hostname, DSMode: in.dsmode, DataSource: in.dataSource, FeatureGates: in.featureGates, UserDataLimit: in.userDataLimit,
-		Stated: in.stated}})
+		Stated: in.stated}, Resolver: resolver})
 	if l.HasErrors() {
 		return nil, l, nil
 	}
@@ -166,6 +167,21 @@ func (a *app) machines(ctx context.Context, in *inputFlags, args []string) ([]ma
 		machines[i].Identity.Revision += in.revision
 	}
 	return machines, l, nil
+}
+
+// resolver reaches the cluster that the flags name. Without them it is nil.
+func (a *app) resolver(in *inputFlags) (frontend.Resolver, error) {
+	if in.kubeconfig == "" && in.kubeContext == "" {
+		return nil, nil
+	}
+	if a.cluster == nil {
+		return nil, usagef("vmseed itself does not speak to clusters, vmseed-kube does; give the Secrets and ConfigMaps as files")
+	}
+	resolver, err := a.cluster(in.kubeconfig, in.kubeContext)
+	if err != nil {
+		return nil, &exitError{exitEnvironment, err}
+	}
+	return resolver, nil
 }
 
 // load reads, picks and places the machines of the command line.
