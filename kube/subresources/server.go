@@ -86,6 +86,8 @@ type Server struct {
 	serving *certificates
 	pods    podStreams
 	streams *streamLimit
+	// pingEvery is the time between pings of a stream.
+	pingEvery time.Duration
 
 	// consoles ends the stream that has an instance's console, by the instance's UID.
 	mu       sync.Mutex
@@ -121,7 +123,7 @@ func New(o Options) (*Server, error) {
 }
 
 func newServer(o Options, kube kubernetes.Interface, objects client.Client, callers *frontProxy, pods podStreams) *Server {
-	s := &Server{options: o, log: o.Log, kube: kube, objects: objects, callers: callers, pods: pods, consoles: map[string]*consoleSession{}}
+	s := &Server{options: o, log: o.Log, kube: kube, objects: objects, callers: callers, pods: pods, pingEvery: pingEvery, consoles: map[string]*consoleSession{}}
 	if s.log == nil {
 		s.log = slog.Default()
 	}

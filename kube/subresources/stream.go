@@ -67,7 +67,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, from source) *ap
 	defer context.AfterFunc(s.streams.ended, func() { cancel(errShutdown) })()
 
 	opened := make(chan struct{})
-	b := &bridge{finished: make(chan error, 1), end: cancel, abrupt: from.abrupt}
+	b := &bridge{finished: make(chan error, 1), end: cancel, every: s.pingEvery, abrupt: from.abrupt}
 	var in *io.PipeReader
 	var out *io.PipeWriter
 	in, b.fromClient = io.Pipe()
@@ -127,6 +127,7 @@ type bridge struct {
 	finished chan error
 	// end ends the node's end.
 	end    context.CancelCauseFunc
+	every  time.Duration // between pings
 	abrupt bool
 }
 
@@ -146,10 +147,15 @@ func (b *bridge) join(ctx context.Context) error {
 	defer b.socket.Close()
 	b.socket.SetReadLimit(messageBytes)
 	b.socket.SetPongHandler(func(string) error { return b.alive() })
-	hungUp, sent := make(chan error, 1), make(chan error, 1)
+	hungUp, sent := make(chan error, 2), make(chan error, 1)
 	running.Go(func() { hungUp <- b.fromSocket() })
 	running.Go(func() { sent <- b.toSocket() })
-	running.Go(func() { b.pings(ctx) })
+	running.Go(func() {
+		// While the node does not read, nothing else notices that the client has gone.
+		if err := b.pings(ctx); err != nil {
+			hungUp <- err
+		}
+	})
 	select {
 	case err := <-hungUp:
 		return err
@@ -211,8 +217,8 @@ func (b *bridge) fromSocket() error {
 		}
 		for kind == websocket.BinaryMessage {
 			n, err := message.Read(buffer)
-			if _, failed := b.fromClient.Write(buffer[:n]); failed != nil {
-				return failed
+			if n > 0 {
+				_, _ = b.fromClient.Write(buffer[:n]) // fails when the node has ended its end, which says so itself
 			}
 			if errors.Is(err, io.EOF) {
 				break
@@ -245,17 +251,17 @@ func (b *bridge) toSocket() error {
 	}
 }
 
-// pings asks the client whether it is there.
-func (b *bridge) pings(ctx context.Context) {
-	ticker := time.NewTicker(pingEvery)
+// pings asks the client whether it is there, until the stream ends or the question cannot be sent.
+func (b *bridge) pings(ctx context.Context) error {
+	ticker := time.NewTicker(b.every)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-ticker.C:
-			if b.socket.WriteControl(websocket.PingMessage, nil, time.Now().Add(silence)) != nil {
-				return
+			if err := b.socket.WriteControl(websocket.PingMessage, nil, time.Now().Add(silence)); err != nil {
+				return err
 			}
 		}
 	}
