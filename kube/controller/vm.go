@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -118,8 +119,8 @@ func (p *vmPass) act(ctx context.Context) error {
 	case d.do == start:
 		return p.start(ctx)
 	case d.do == stop:
-		if failure != nil && (p.old.StartFailure == nil || *failure != *p.old.StartFailure) {
-			// The count must not be lost with the instance.
+		if p.startAgain || failure != nil && (p.old.StartFailure == nil || *failure != *p.old.StartFailure) {
+			// What follows from the end of the instance must not be lost with it.
 			if err := p.write(ctx); err != nil {
 				return err
 			}
@@ -205,10 +206,10 @@ func (p *vmPass) stop(ctx context.Context) error {
 // write brings the status up to date.
 func (p *vmPass) write(ctx context.Context) error {
 	now := p.state.status(p.old)
-	if p.startAgain {
+	if asks := func(r virtv1.VirtualMachineStateChangeRequest) bool { return r.Action == virtv1.StartRequest }; p.startAgain && !slices.ContainsFunc(now.StateChangeRequests, asks) {
 		now.StateChangeRequests = append(now.StateChangeRequests, virtv1.VirtualMachineStateChangeRequest{Action: virtv1.StartRequest})
-		p.startAgain = false
 	}
+	p.startAgain = false
 	if wait := p.unsettled(p.state.vm, string(p.old.PrintableStatus), string(now.PrintableStatus), string(virtv1.VirtualMachineStatusStarting)); wait > 0 && p.state.failure.kind == "" {
 		p.wait = wait
 		return nil

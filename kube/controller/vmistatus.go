@@ -216,7 +216,7 @@ func (v podView) interfaces(old []virtv1.VirtualMachineInstanceNetworkInterface)
 		nic, _ := x.(map[string]any)
 		name, _, _ := unstructured.NestedString(nic, "name")
 		mac, _, _ := unstructured.NestedString(nic, "macAddress")
-		out = append(out, virtv1.VirtualMachineInstanceNetworkInterface{Name: name, MAC: strings.ToLower(mac)})
+		out = append(out, virtv1.VirtualMachineInstanceNetworkInterface{Name: cmp.Or(name, "default"), MAC: strings.ToLower(mac)})
 	}
 	if len(out) == 0 {
 		out = []virtv1.VirtualMachineInstanceNetworkInterface{{Name: "default"}}
