@@ -68,7 +68,14 @@ func text(h host, c command) []string {
 	for _, id := range c.down {
 		out = append(out, "unplugged "+id)
 	}
-	return append(out, fmt.Sprintf("ssh %+v", c.ssh))
+	for _, t := range c.taps {
+		out = append(out, fmt.Sprintf("tap %+v", t))
+	}
+	ssh := fmt.Sprintf("ssh {Port:%d NIC:%d None:%t}", c.ssh.Port, c.ssh.NIC, c.ssh.None)
+	if c.ssh.Guest.IsValid() {
+		ssh += " at " + c.ssh.Guest.String()
+	}
+	return append(out, ssh)
 }
 
 func TestConformance(t *testing.T) {

@@ -52,7 +52,7 @@ func (s *supervisor) launch() (<-chan error, error) {
 	s.journal.add(Event{Status: Starting})
 	s.forgetCredentials()
 	if !s.networked {
-		if err := errors.Join(s.startNetworks(s.plan.SSH.Port == 0), s.startTaps()); err != nil {
+		if err := s.startNetworks(s.plan.SSH.Port == 0); err != nil {
 			return nil, err
 		}
 	}
@@ -112,6 +112,10 @@ func (s *supervisor) attempt(a Attempt) (<-chan error, error) {
 		result <- <-ended
 		close(gone)
 	}()
+	if err := s.startTaps(); err != nil {
+		s.quit(result)
+		return nil, err
+	}
 	if err := s.connect(ctx, gone); err != nil {
 		s.quit(result)
 		return nil, fmt.Errorf("%w%s", err, s.lastWords())
@@ -203,7 +207,7 @@ func (s *supervisor) connect(ctx context.Context, gone <-chan struct{}) error {
 		if err := s.startNetworks(true); err != nil {
 			return err
 		}
-		if err := s.startTaps(); err != nil {
+		if err := errors.Join(s.protectTaps(), s.startTaps()); err != nil {
 			s.note("what the guest asks of its network by itself stays without an answer: %v", err)
 		}
 	}

@@ -33,8 +33,8 @@ type supervisor struct {
 	serial  *serial
 	console *report.Console
 	links   []*vmnet.Network
-	// networked means that the networks are there, those of tap devices as well.
-	networked bool
+	// networked means that the networks are there, tapped that the guest is answered at its tap devices.
+	networked, tapped bool
 	// service is what answers the guest's requests by HTTP; nil means that nothing does.
 	service *service
 	// agent is the line to the guest agent.

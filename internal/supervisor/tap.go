@@ -36,21 +36,28 @@ func (t Tap) filter() tap.Filter {
 	return tap.Filter{Answered: t.Answers != nil, Address: autoconf.Address}
 }
 
-// openTaps opens the tap devices for a QEMU that is about to start, in the order of the plan. Devices that were made anew
-// since the last start get their filter before a frame passes.
+// openTaps opens the tap devices for a QEMU that is about to start, in the order of the plan. Nobody else has them then,
+// and they get their filters before a frame passes.
 func (s *supervisor) openTaps() ([]*os.File, error) {
 	var files []*os.File
 	for _, t := range s.plan.Taps {
-		if err := tap.Protect(t.device(), t.filter()); err != nil {
-			return files, fmt.Errorf("NIC %q must be kept from the host's metadata service: %w", t.Name, err)
-		}
 		f, err := tap.Open(t.device())
 		if err != nil {
 			return files, fmt.Errorf("NIC %q: %w", t.Name, err)
 		}
 		files = append(files, f)
 	}
-	return files, nil
+	return files, s.protectTaps()
+}
+
+// protectTaps keeps the guest from what its tap devices lead to and is not for it.
+func (s *supervisor) protectTaps() error {
+	for _, t := range s.plan.Taps {
+		if err := tap.Protect(t.device(), t.filter()); err != nil {
+			return fmt.Errorf("NIC %q must be kept from the host's metadata service: %w", t.Name, err)
+		}
+	}
+	return nil
 }
 
 func closeAll(files []*os.File) {
@@ -59,12 +66,13 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// startTaps answers the guest at all its tap devices until the run ends.
+// startTaps answers the guest at all its tap devices until the run ends, whichever QEMU has them.
 func (s *supervisor) startTaps() error {
+	if s.tapped {
+		return nil
+	}
+	s.tapped = true
 	for _, t := range s.plan.Taps {
-		if err := tap.Protect(t.device(), t.filter()); err != nil {
-			return fmt.Errorf("NIC %q must be kept from the host's metadata service: %w", t.Name, err)
-		}
 		responder, err := autoconf.New(t.MAC, t.Answers)
 		if err != nil {
 			return fmt.Errorf("NIC %q: %w", t.Name, err)

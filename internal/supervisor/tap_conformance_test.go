@@ -5,6 +5,7 @@ package supervisor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -193,7 +194,7 @@ func (c cables) supervise(t *testing.T, answers *autoconf.Config, word string) (
 			t.Fatal(err)
 		}
 	}
-	if err := s.startTaps(); err != nil {
+	if err := errors.Join(s.protectTaps(), s.startTaps()); err != nil {
 		t.Fatal(err)
 	}
 	return func() {

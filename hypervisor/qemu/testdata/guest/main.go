@@ -47,10 +47,13 @@ func run() error {
 	}
 	console("guest: up")
 	done := make(chan struct{})
-	go answer(console, done)
+	tries := func() []string {
+		return try(options["vmseed.try"], options["vmseed.address"], options["vmseed.gateway"])
+	}
+	go answer(console, done, tries)
 	result := map[string]any{"firstBoot": true, "agent": "test", "hostname": "guest"}
-	if what := options["vmseed.try"]; what != "" {
-		result["warnings"] = try(what, options["vmseed.address"], options["vmseed.gateway"])
+	if options["vmseed.try"] != "" {
+		result["warnings"] = tries()
 	}
 	if _, first := options["ignition.firstboot"]; first {
 		result["warnings"] = []string{"Ignition would run"}
@@ -118,10 +121,14 @@ func commandLine() map[string]string {
 	return out
 }
 
-// answer repeats what is typed on the console, and ends the guest at "end".
-func answer(console func(string, ...any), done chan<- struct{}) {
+// answer repeats what is typed on the console, tries once more at "again", and ends the guest at "end".
+func answer(console func(string, ...any), done chan<- struct{}, tries func() []string) {
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
+		if lines.Text() == "again" {
+			console("guest: found %q", tries())
+			continue
+		}
 		console("guest: heard %q", lines.Text())
 		if lines.Text() == "end" {
 			close(done)
@@ -177,7 +184,15 @@ func serve(l net.Listener) {
 // http is TCP, with a request for NoCloud's meta-data.
 func try(targets, address, gateway string) []string {
 	out := []string{}
-	if address != "" {
+	switch address {
+	case "":
+	case "dhcp":
+		learned, err := learn()
+		if err != nil {
+			learned = "network: " + err.Error()
+		}
+		out = append(out, learned)
+	default:
 		if err := configure(address, gateway); err != nil {
 			out = append(out, "network: "+err.Error())
 		}
