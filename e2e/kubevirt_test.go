@@ -3,12 +3,15 @@
 package e2e
 
 import (
+	"context"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/vmseed/vmseed/internal/supervisor"
 	"github.com/vmseed/vmseed/internal/testguest"
 )
 
@@ -61,6 +64,7 @@ func kubevirtExtended(t *testing.T, f fixtures) scenario {
 		never:  "media[",
 		checks: func(t *testing.T, v *vm) []check {
 			awaitCredentials(t, v)
+			throughAgent(t, v)
 			return []check{
 				{"cloud-init's own verdict", "cloud-init status", "status: done"},
 				{"data source", "cloud-id", "configdrive"},
@@ -92,5 +96,37 @@ func awaitCredentials(t *testing.T, v *vm) {
 		case time.Now().After(deadline):
 			t.Fatalf("the credentials of the guest agent: %+v", c)
 		}
+	}
+}
+
+// throughAgent has the guest agent run programs, as kubectl exec does, connects to the guest's SSH server as port-forward
+// does, and reads what kubectl top shows.
+func throughAgent(t *testing.T, v *vm) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), answerLimit)
+	defer cancel()
+	dirs, err := filepath.Glob(filepath.Join(v.dir, "*_"+v.name))
+	if err != nil || len(dirs) != 1 {
+		t.Fatal(dirs, err)
+	}
+	c, err := supervisor.Open(dirs[0], v.program, "supervise")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.Exec(ctx, supervisor.Command{Args: []string{"sh", "-c", "hostname; cat; echo of the guest >&2; exit 7"}, Stdin: []byte("of the host")})
+	if err != nil || out.Status != 7 || string(out.Stdout) != "web\nof the host" || string(out.Stderr) != "of the guest\n" {
+		t.Errorf("a program in the guest: %d, %q, %q, %v", out.Status, out.Stdout, out.Stderr, err)
+	}
+	conn, err := c.DialGuest(ctx, 22)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	greeting := make([]byte, len("SSH-2.0-"))
+	if _, err := io.ReadFull(conn, greeting); err != nil || string(greeting) != "SSH-2.0-" {
+		t.Errorf("port 22 says %q, %v", greeting, err)
+	}
+	if u, err := c.Usage(ctx); err != nil || u.CPUTime < time.Second || u.MemoryBytes < 100<<20 || u.DiskReadBytes < 10<<20 || u.NetworkReceivedBytes == 0 || u.NetworkSentBytes == 0 {
+		t.Errorf("the guest uses %+v, %v", u, err)
 	}
 }
