@@ -4,6 +4,7 @@
 # make unit           the tests that need nothing but Go
 # make conformance    the tests that ask cloud-init, xorriso, Linux and others
 # make e2e            the tests that boot whole guests
+# make virtctl        build KubeVirt's command virtctl, which the tests of the module kube run, and print its path
 # make kube           the tests of the module kube, on a control plane that it builds first
 # make interop        other people's clients, run against vmseed serve and booted guests
 # make fuzz           run every fuzz target for FUZZTIME (60s)
@@ -15,7 +16,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: check-go build tools guest guest-ignition demo unit cross conformance e2e interop kube fuzz bench golden test clean
+.PHONY: check-go build tools guest guest-ignition demo unit cross conformance e2e interop kube virtctl fuzz bench golden test clean
 
 FUZZTIME ?= 60s
 E2E_TIMEOUT ?= 60m
@@ -138,7 +139,11 @@ interop: check-go
 # A module of its own as well. The control plane of Kubernetes is built once, which takes some minutes.
 kube: check-go
 	@$(SUMMARY) step kube control-plane ./tools/controlplane/build.sh
+	@$(SUMMARY) step kube virtctl ./tools/virtctl/build.sh
 	@$(SUMMARY) test kube -C kube -count=1 -timeout $(E2E_TIMEOUT) -p 2 -tags conformance,e2e ./...
+
+virtctl: check-go
+	@./tools/virtctl/build.sh
 
 fuzz: check-go
 	@set -e; for target in $(FUZZ); do echo "== $$target"; \

@@ -26,6 +26,7 @@ import (
 	"github.com/virtual-kubelet/virtual-kubelet/node/api"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -136,7 +137,7 @@ func start(ctx context.Context) (*cluster, func(), error) {
 
 // install applies the manifests, but leads the Service to this process, and has a user who may do everything with VMs.
 func (c *cluster) install(ctx context.Context, port uint16) error {
-	objects, err := manifests.Objects(manifests.CRD, manifests.RBAC, manifests.APIService)
+	objects, err := manifests.Objects(manifests.CRD, manifests.RBAC, manifests.Policy, manifests.APIService)
 	if err != nil {
 		return err
 	}
@@ -262,18 +263,21 @@ func (c *cluster) namespace(t *testing.T) string {
 func (c *cluster) machine(t *testing.T, namespace, name string, strategy kubevirtv1.VirtualMachineRunStrategy, running bool) *kubevirtv1.VirtualMachine {
 	t.Helper()
 	ctx := t.Context()
+	memory, grace := resource.MustParse("64Mi"), int64(180)
+	spec := kubevirtv1.VirtualMachineInstanceSpec{
+		Domain: kubevirtv1.DomainSpec{Memory: &kubevirtv1.Memory{Guest: &memory}}, TerminationGracePeriodSeconds: &grace,
+	}
 	vm := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: kubevirtv1.VirtualMachineSpec{
-		RunStrategy: &strategy, Template: &kubevirtv1.VirtualMachineInstanceTemplateSpec{},
+		RunStrategy: &strategy, Template: &kubevirtv1.VirtualMachineInstanceTemplateSpec{Spec: spec},
 	}}
 	must(t, c.client.Create(ctx, vm))
 	if !running {
 		return vm
 	}
-	grace := int64(180)
 	vmi := &kubevirtv1.VirtualMachineInstance{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, OwnerReferences: []metav1.OwnerReference{
 			*metav1.NewControllerRef(vm, kubevirtv1.VirtualMachineGroupVersionKind)}},
-		Spec: kubevirtv1.VirtualMachineInstanceSpec{TerminationGracePeriodSeconds: &grace},
+		Spec: spec,
 	}
 	must(t, c.client.Create(ctx, vmi))
 	before := vmi.DeepCopy()
@@ -283,6 +287,7 @@ func (c *cluster) machine(t *testing.T, namespace, name string, strategy kubevir
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "virt-launcher-" + name + "-x", Labels: map[string]string{
 			kubevirtv1.AppLabel: "virt-launcher", kubevirtv1.CreatedByLabel: string(vmi.UID)},
+			Annotations:     map[string]string{"vmseed.dev/launch-secret": "none"},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(vmi, kubevirtv1.VirtualMachineInstanceGroupVersionKind)}},
 		Spec: corev1.PodSpec{NodeName: nodeName, Containers: []corev1.Container{{Name: "compute", Image: "none"}}},
 	}
