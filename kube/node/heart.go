@@ -3,8 +3,10 @@ package node
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	vk "github.com/virtual-kubelet/virtual-kubelet/node"
@@ -30,18 +32,17 @@ const (
 // drainedAnnotation is on a Node that Drain has made unschedulable, and whose next start makes it schedulable again.
 const drainedAnnotation = "vmseed.dev/drained"
 
-// heart keeps the Node object and the lease alive. It implements Virtual Kubelet's NodeProvider.
+// heart keeps the Node object and the lease alive.
 type heart struct {
 	config  *Config
 	state   *state
 	started <-chan struct{}
 	// again asks for the status to be written although nothing has changed.
-	again  chan struct{}
-	notify chan func(*corev1.Node)
+	again chan struct{}
 }
 
 func newHeart(c *Config, port int32, started <-chan struct{}) *heart {
-	h := &heart{config: c, started: started, again: make(chan struct{}, 1), notify: make(chan func(*corev1.Node), 1)}
+	h := &heart{config: c, started: started, again: make(chan struct{}, 1)}
 	h.state = newState(c, port, time.Now, func() bool {
 		select {
 		case <-started:
@@ -53,54 +54,59 @@ func newHeart(c *Config, port int32, started <-chan struct{}) *heart {
 	return h
 }
 
+// pulse is what Virtual Kubelet's node controller knows of a heart (node.NodeProvider): where to send the status.
+type pulse chan func(*corev1.Node)
+
 // Ping implements node.NodeProvider: that it is asked shows that this process lives, which is what a lease says. Whether
 // it is well is said by the conditions.
-func (h *heart) Ping(ctx context.Context) error { return ctx.Err() }
+func (pulse) Ping(ctx context.Context) error { return ctx.Err() }
 
 // NotifyNodeStatus implements node.NodeProvider.
-func (h *heart) NotifyNodeStatus(_ context.Context, tell func(*corev1.Node)) { h.notify <- tell }
+func (p pulse) NotifyNodeStatus(_ context.Context, tell func(*corev1.Node)) { p <- tell }
 
 // run registers the node and keeps it registered until ctx is done. registered is closed when it is registered and the pod
-// controller has started.
+// controller has started. While the API server does not answer, it tries again.
 func (h *heart) run(ctx context.Context, registered chan<- struct{}) error {
+	once := sync.OnceFunc(func() { close(registered) })
+	delay := firstRetry
+	for {
+		err := h.beat(ctx, once)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if _, ok := errors.AsType[*foreignError](err); ok {
+			return err
+		}
+		h.config.Logger.Warn("the node could not be registered; trying again", "node", h.config.Name, "in", delay, "error", err)
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+			return nil
+		}
+		delay = min(2*delay, lastRetry)
+	}
+}
+
+// beat registers the node and keeps it registered. It returns an error when registering fails.
+func (h *heart) beat(ctx context.Context, registered func()) error {
 	node, err := h.register(ctx)
-	if err != nil || ctx.Err() != nil {
+	if err != nil {
 		return err
 	}
-	client := h.config.Client
-	controller, err := vk.NewNodeController(h, node, client.CoreV1().Nodes(),
+	client, provider := h.config.Client, make(pulse, 1)
+	controller, err := vk.NewNodeController(provider, node, client.CoreV1().Nodes(),
 		vk.WithNodeEnableLeaseV1(client.CoordinationV1().Leases(corev1.NamespaceNodeLease), int32(h.config.Lease/time.Second)),
 		vk.WithNodeStatusUpdateInterval(reportEvery),
 		vk.WithNodeStatusUpdateErrorHandler(h.restore))
 	if err != nil {
 		return err
 	}
-	watch, stop := context.WithCancel(ctx)
+	// An error does not end what the controller has begun.
+	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	go h.watch(watch)
-	go h.look(watch, node, registered)
+	go h.watch(ctx)
+	go h.look(ctx, provider, node, registered)
 	return controller.Run(ctx)
-}
-
-// register makes the Node object, or makes sure that the one which is there is ours. It tries until the API server answers.
-func (h *heart) register(ctx context.Context) (*corev1.Node, error) {
-	delay := firstRetry
-	for {
-		node, err := h.try(ctx)
-		if err == nil || ctx.Err() != nil {
-			return node, nil
-		}
-		if fatal, ok := err.(*foreignError); ok { //nolint:errorlint // try returns it as it is.
-			return nil, fatal
-		}
-		h.config.Logger.Warn("the node could not be registered; trying again", "node", h.config.Name, "in", delay, "error", err)
-		select {
-		case <-time.After(delay):
-		case <-ctx.Done():
-			return nil, nil
-		}
-		delay = min(2*delay, lastRetry)
-	}
 }
 
 // foreignError says that a Node is run by another kubelet.
@@ -110,7 +116,8 @@ func (e *foreignError) Error() string {
 	return fmt.Sprintf("the Node %s is run by another kubelet (its container runtime is %s); give this one a name of its own", e.name, e.runtime)
 }
 
-func (h *heart) try(ctx context.Context) (*corev1.Node, error) {
+// register makes the Node object, or makes sure that the one which is there is ours.
+func (h *heart) register(ctx context.Context) (*corev1.Node, error) {
 	nodes := h.config.Client.CoreV1().Nodes()
 	old, err := nodes.Get(ctx, h.config.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -151,10 +158,10 @@ func (h *heart) restore(ctx context.Context, problem error) error {
 }
 
 // look looks at the host, and has the status written when something has changed.
-func (h *heart) look(ctx context.Context, last *corev1.Node, registered chan<- struct{}) {
+func (h *heart) look(ctx context.Context, p pulse, last *corev1.Node, registered func()) {
 	var tell func(*corev1.Node)
 	select {
-	case tell = <-h.notify:
+	case tell = <-p:
 	case <-ctx.Done():
 		return
 	}
@@ -171,7 +178,7 @@ func (h *heart) look(ctx context.Context, last *corev1.Node, registered chan<- s
 			force = true
 		case <-started:
 			started, force = nil, true
-			close(registered)
+			registered()
 		}
 		node := h.state.node(ctx)
 		if force || changed(last, node) {

@@ -185,7 +185,13 @@ func (n *Node) Run(ctx context.Context) error {
 		group.Go(func() error { return s.Serve(ctx, n.config.Listener) })
 	}
 	group.Go(func() error { return n.pods.run(ctx) })
-	group.Go(func() error { return controller.Run(ctx, n.config.Workers) })
+	group.Go(func() error {
+		// A controller that is ended before it has begun says so.
+		if err := controller.Run(ctx, n.config.Workers); ctx.Err() == nil {
+			return err
+		}
+		return nil
+	})
 	heart := newHeart(&n.config, n.port, controller.Ready())
 	group.Go(func() error { return heart.run(ctx, n.ready) })
 	return group.Wait()

@@ -70,6 +70,7 @@ func TestNodes(t *testing.T) {
 	t.Run("bootstrap", func(t *testing.T) { w.bootstrap(t) })
 	t.Run("foreign", func(t *testing.T) { w.foreign(t) })
 	t.Run("drain", func(t *testing.T) { w.drain(t) })
+	t.Run("outage", func(t *testing.T) { w.outage(t) })
 }
 
 // running is a node that runs.

@@ -9,19 +9,21 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	core "k8s.io/client-go/testing"
 
@@ -161,22 +163,67 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestRequestedServing: the request is for the node's names and the kubelet's signer, and nothing is served before it is
-// issued.
-func TestRequestedServing(t *testing.T) {
-	client := fake.NewClientset()
-	asked := make(chan *certificatesv1.CertificateSigningRequest, 1)
-	client.PrependReactor("create", "certificatesigningrequests", func(a core.Action) (bool, runtime.Object, error) {
+// issuer is an API server whose signer issues certificates of two seconds, once somebody has approved the first.
+type issuer struct {
+	*fake.Clientset
+	asked    chan *certificatesv1.CertificateSigningRequest
+	approved chan struct{}
+}
+
+func newIssuer(t *testing.T) *issuer {
+	i := &issuer{Clientset: fake.NewClientset(), asked: make(chan *certificatesv1.CertificateSigningRequest, 100), approved: make(chan struct{})}
+	var serial atomic.Int64
+	i.PrependReactor("create", "certificatesigningrequests", func(a core.Action) (bool, runtime.Object, error) {
 		request := a.(core.CreateAction).GetObject().(*certificatesv1.CertificateSigningRequest).DeepCopy()
-		request.Name, request.UID = "csr-1", "1"
-		select {
-		case asked <- request:
-		default:
+		n := serial.Add(1)
+		request.Name = fmt.Sprintf("csr-%d", n)
+		request.UID = types.UID(request.Name)
+		i.asked <- request.DeepCopy()
+		// The fake does not select by name, so there is one request at a time.
+		i.Tracker().Delete(certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests"), "", fmt.Sprintf("csr-%d", n-1)) //nolint:errcheck // There may be none.
+		if err := i.Tracker().Add(request); err != nil {
+			t.Error(err)
 		}
+		go func() {
+			<-i.approved
+			signed := request.DeepCopy()
+			signed.Status = certificatesv1.CertificateSigningRequestStatus{Certificate: sign(t, request.Spec.Request, n),
+				Conditions: []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue}}}
+			if err := i.Tracker().Update(certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests"), signed, ""); err != nil {
+				t.Error(err)
+			}
+		}()
 		return true, request, nil
 	})
-	client.PrependWatchReactor("certificatesigningrequests", func(core.Action) (bool, watch.Interface, error) { return true, watch.NewFake(), nil })
-	o := options(t, t.TempDir())
+	return i
+}
+
+func sign(t *testing.T, request []byte, serial int64) []byte {
+	block, _ := pem.Decode(request)
+	asked, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(serial), Subject: asked.Subject, DNSNames: asked.DNSNames, IPAddresses: asked.IPAddresses,
+		NotBefore: time.Now().Add(-time.Second), NotAfter: time.Now().Add(2 * time.Second)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, asked.PublicKey, key)
+	if err != nil {
+		t.Error(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+// TestRequestedServing: the request is for the node's names and the kubelet's signer, nothing is served before it is
+// approved, and a certificate is renewed.
+func TestRequestedServing(t *testing.T) {
+	client := newIssuer(t)
+	o := options(t, filepath.Join(t.TempDir(), "pki"))
 	o.Client = client
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -184,10 +231,10 @@ func TestRequestedServing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	spec := (<-client.asked).Spec
 	if _, err := get(nil); err == nil {
-		t.Error("a certificate is served that nobody has issued")
+		t.Error("a certificate is served that nobody has approved")
 	}
-	spec := (<-asked).Spec
 	block, _ := pem.Decode(spec.Request)
 	request, err := x509.ParseCertificateRequest(block.Bytes)
 	if err != nil {
@@ -197,6 +244,22 @@ func TestRequestedServing(t *testing.T) {
 		len(request.DNSNames) != 1 || len(request.IPAddresses) != 1 || request.IPAddresses[0].String() != "192.0.2.7" {
 		t.Errorf("%s is asked for %s, %v, %v", spec.SignerName, request.Subject, request.DNSNames, request.IPAddresses)
 	}
+	close(client.approved)
+	deadline := time.After(2 * time.Minute)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	served := map[string]bool{}
+	for len(served) < 2 {
+		select {
+		case <-tick.C:
+			if c, err := get(nil); err == nil {
+				served[c.Leaf.SerialNumber.String()] = true
+			}
+		case <-deadline:
+			t.Fatalf("the certificates that were served are %v", served)
+		}
+	}
+	private(t, o.Dir)
 }
 
 // TestClientWithoutBootstrap takes the kubeconfig as it is, and says what is wrong with it.

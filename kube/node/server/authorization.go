@@ -114,7 +114,12 @@ func (e *entrance) guard(to route) http.HandlerFunc {
 }
 
 func (e *entrance) refuse(w http.ResponseWriter, r *http.Request, user string, status int, message string) {
-	e.logger.Warn("a request to the kubelet server is refused", "from", r.RemoteAddr, "user", user, "method", r.Method, "path", short(r.URL.Path), "status", status)
+	level := slog.LevelWarn
+	if status == http.StatusUnauthorized {
+		// Anybody can cause this; they shall not fill the log.
+		level = slog.LevelDebug
+	}
+	e.logger.Log(r.Context(), level, "a request to the kubelet server is refused", "from", r.RemoteAddr, "user", user, "method", r.Method, "path", short(r.URL.Path), "status", status)
 	http.Error(w, message, status)
 }
 

@@ -1,0 +1,63 @@
+package node
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/fake"
+	core "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+)
+
+// TestMissedDeletion: a pod that went while the watch was interrupted for so long that the API server has forgotten is
+// noticed when the pods are listed again.
+func TestMissedDeletion(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: "p", UID: "1", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}}}
+	client := fake.NewClientset(pod)
+	watches, selectors := make(chan *watch.FakeWatcher, 10), make(chan string, 10)
+	client.PrependWatchReactor("pods", func(a core.Action) (bool, watch.Interface, error) {
+		w := watch.NewFake()
+		watches <- w
+		selectors <- a.(core.WatchActionImpl).WatchRestrictions.Fields.String()
+		return true, w, nil
+	})
+	p := newPods(client, "n1")
+	missed := make(chan *corev1.Pod, 1)
+	if err := p.whenMissed(func(_ context.Context, pod *corev1.Pod) { missed <- pod }); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- p.run(ctx) }()
+	w := <-watches
+	if s := <-selectors; s != "spec.nodeName=n1" {
+		t.Errorf("the node watches %q", s)
+	}
+	// The list came before the watch.
+	if !cache.WaitForCacheSync(ctx.Done(), p.synced) {
+		t.Fatal("the pods were not listed")
+	}
+	if have, ok := p.Get("d", "p"); !ok || have.ManagedFields != nil || len(p.List()) != 1 {
+		t.Errorf("the pods are %v", p.List())
+	}
+	if err := client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), "d", "p"); err != nil {
+		t.Fatal(err)
+	}
+	w.Error(&metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired})
+	select {
+	case gone := <-missed:
+		if gone.UID != "1" {
+			t.Errorf("the pod %s is missed", gone.UID)
+		}
+	case <-time.After(2 * time.Minute):
+		t.Fatal("the pod's end was not noticed")
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
