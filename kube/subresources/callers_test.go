@@ -3,6 +3,7 @@ package subresources
 import (
 	"crypto/tls"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -105,5 +106,32 @@ func TestDocuments(t *testing.T) {
 	h.kube.ClearActions()
 	if response, _ := h.as(t, nil, "", http.MethodGet, "/openapi/v3", ""); response.StatusCode != http.StatusNotFound {
 		t.Errorf("/openapi/v3: %d, want 404, which has the API server convert version 2", response.StatusCode)
+	}
+}
+
+// TestDocumented holds the compatibility page to the routes: a row for each that is served, and each that is refused in the
+// row of its resource's refusals.
+func TestDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/compat/kubevirt.md")
+	check(t, err)
+	_, section, _ := strings.Cut(string(page), "\n## Subresources\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	rows := map[bool]string{}
+	for _, line := range strings.Split(section, "\n") {
+		if strings.HasPrefix(line, "| `virtual") {
+			rows[strings.Contains(line, "| refused |")] += line + "\n"
+		}
+	}
+	for _, r := range routes() {
+		if r.serve != nil && !strings.Contains(rows[false], "`"+r.resource+"/"+r.attribute()) {
+			t.Errorf("%s/%s is served and not in the page", r.resource, r.path)
+		}
+		if r.serve == nil {
+			_, row, _ := strings.Cut(rows[true], "`"+r.resource+"/")
+			row, _, _ = strings.Cut("`"+row, "\n")
+			if !strings.Contains(row, "`"+r.attribute()+"`") {
+				t.Errorf("%s/%s is refused and not in the page", r.resource, r.path)
+			}
+		}
 	}
 }
