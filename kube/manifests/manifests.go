@@ -28,18 +28,19 @@ const (
 	CRD        Part = "crd"        // virtualmachines, virtualmachineinstances, kubevirts
 	RBAC       Part = "rbac"       // namespace, service account, and who may do what
 	Policy     Part = "policy"     // admission policies over machines and launcher pods
-	Node       Part = "node"       // what nodes and their pods need: rights of the API server's client, and the policy for Virtlet's annotations
+	Node       Part = "node"       // how a host becomes a node
+	Virtlet    Part = "virtlet"    // the policy by which nodes can read what Virtlet's annotations name (Kubernetes 1.36 and newer)
 	APIService Part = "apiservice" // subresources.kubevirt.io
 	Manager    Part = "manager"    // the controller
 )
 
 // Parts returns the parts of an installation. Beside a KubeVirt, which has machines, controllers and subresources of its
-// own, only pods become VMs, so that only Node is left.
+// own, only pods become VMs, so that only Node and Virtlet are left.
 func Parts(besideKubeVirt bool) []Part {
 	if besideKubeVirt {
-		return []Part{Node}
+		return []Part{Node, Virtlet}
 	}
-	return []Part{CRD, RBAC, Policy, Node, APIService, Manager}
+	return []Part{CRD, RBAC, Policy, Node, Virtlet, APIService, Manager}
 }
 
 // Objects returns the objects of some parts as they are in kube/config, in the order in which they are applied.
