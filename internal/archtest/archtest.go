@@ -36,15 +36,18 @@ type Problem struct {
 }
 
 // Rules lists all rules.
-func Rules() []Rule {
-	return slices.Concat(importRules(), sizeRules(), documentationRules(), stateRules(), diagnosticRules(), listRules(), textRules())
+func Rules() []Rule { return slices.Concat(NestedRules(), listRules(), textRules()) }
+
+// NestedRules lists the rules that hold for the packages of a nested module as well. The others look at the whole tree.
+func NestedRules() []Rule {
+	return slices.Concat(importRules(), sizeRules(), documentationRules(), stateRules(), diagnosticRules())
 }
 
 // Tree is the source of one Go module, and the other texts beside it.
 type Tree struct {
-	// Module is the module's path.
+	// Module is the path of the root's module.
 	Module string
-	// Packages are ordered by directory. Nested modules are left out.
+	// Packages are those of one module, ordered by directory.
 	Packages []*Package
 	// Texts are the text files of the whole tree by path, those of nested modules and testdata included.
 	Texts map[string][]byte
@@ -85,7 +88,10 @@ func textFile(name string) bool {
 }
 
 // Load reads the tree below fsys.
-func Load(fsys fs.FS) (*Tree, error) {
+func Load(fsys fs.FS) (*Tree, error) { return LoadNested(fsys, ".") }
+
+// LoadNested reads the tree below fsys with the packages of the module that is nested in a directory of it.
+func LoadNested(fsys fs.FS, module string) (*Tree, error) {
 	t := &Tree{Texts: map[string][]byte{}, Paths: map[string]bool{}, fset: token.NewFileSet()}
 	mod, err := fs.ReadFile(fsys, "go.mod")
 	if err != nil {
@@ -113,7 +119,7 @@ func Load(fsys fs.FS) (*Tree, error) {
 			return err
 		}
 		t.Texts[p] = src
-		if path.Ext(p) != ".go" || !buildable(fsys, path.Dir(p)) {
+		if path.Ext(p) != ".go" || !buildable(fsys, path.Dir(p), module) {
 			return nil
 		}
 		f, err := t.parse(p, src)
@@ -132,9 +138,9 @@ func Load(fsys fs.FS) (*Tree, error) {
 	return t, err
 }
 
-// buildable reports whether go build sees a directory as part of the root module.
-func buildable(fsys fs.FS, dir string) bool {
-	for ; dir != "."; dir = path.Dir(dir) {
+// buildable reports whether go build sees a directory as part of a module.
+func buildable(fsys fs.FS, dir, module string) bool {
+	for ; dir != "." && dir != module; dir = path.Dir(dir) {
 		base := path.Base(dir)
 		if base == "testdata" || base[0] == '.' || base[0] == '_' {
 			return false
@@ -143,7 +149,7 @@ func buildable(fsys fs.FS, dir string) bool {
 			return false
 		}
 	}
-	return true
+	return dir == module
 }
 
 func (t *Tree) parse(name string, src []byte) (*File, error) {

@@ -21,7 +21,24 @@ func TestArchitecture(t *testing.T) {
 	if len(tree.Packages) < 30 {
 		t.Fatalf("only %d packages found: the rules have nothing to look at", len(tree.Packages))
 	}
-	for _, rule := range archtest.Rules() {
+	hold(t, tree, archtest.Rules())
+}
+
+// TestArchitectureKube holds the rules against the packages of the nested module kube.
+func TestArchitectureKube(t *testing.T) {
+	tree, err := archtest.LoadNested(os.DirFS("../.."), "kube")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tree.Packages) < 10 {
+		t.Fatalf("only %d packages found: the rules have nothing to look at", len(tree.Packages))
+	}
+	hold(t, tree, archtest.NestedRules())
+}
+
+func hold(t *testing.T, tree *archtest.Tree, rules []archtest.Rule) {
+	t.Helper()
+	for _, rule := range rules {
 		t.Run(strings.ReplaceAll(rule.Name, " ", "_"), func(t *testing.T) {
 			problems := rule.Check(tree)
 			for _, p := range problems {

@@ -163,7 +163,7 @@ func explanations(f *File, explained map[string]bool) {
 // indexed reports whether a package's Codes reach the command: internal/cli or the engine calls dir.Codes, or a package
 // does whose own Codes are indexed.
 func (t *Tree) indexed(dir string) bool {
-	if dir == "internal/cli" {
+	if dir == "internal/cli" || dir == "kube/internal/cli" {
 		return true
 	}
 	for _, p := range t.Packages {

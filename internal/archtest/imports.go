@@ -163,9 +163,11 @@ func importRules() []Rule {
 }
 
 func layerOf(dir string) (layer, bool) {
-	for _, l := range layers {
-		if matches(l.of, dir) {
-			return l, true
+	for _, table := range [][]layer{layers, kubeLayers} {
+		for _, l := range table {
+			if matches(l.of, dir) {
+				return l, true
+			}
 		}
 	}
 	return layer{}, false
@@ -239,7 +241,7 @@ func checkPure(t *Tree) []Problem {
 
 // forTests reports whether a package exists for tests only.
 func forTests(dir string) bool {
-	return strings.HasSuffix(path.Base(dir), "test") && path.Base(dir) != "archtest" || dir == "internal/judge" || matches("internal/testguest/...", dir)
+	return strings.HasSuffix(path.Base(dir), "test") && path.Base(dir) != "archtest" || dir == "internal/judge" || dir == "kube/internal/tinyguest" || matches("internal/testguest/...", dir)
 }
 
 func checkTestPackages(t *Tree) []Problem {
