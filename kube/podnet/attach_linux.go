@@ -11,7 +11,6 @@ import (
 	"github.com/containernetworking/cni/libcni"
 	types100 "github.com/containernetworking/cni/pkg/types/100"
 
-	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/hypervisor"
 )
 
@@ -299,17 +298,4 @@ func (m *Manager) undo(ctx context.Context, rec *record) error {
 		return err
 	}
 	return m.records.remove(rec.UID)
-}
-
-// unheard is the diagnostic for a wish that no plugin of the cluster's network takes.
-func unheard(capability, network string) diag.Diagnostic {
-	d := diag.Diagnostic{Code: CodePorts, Severity: diag.Warning, Field: "spec.containers[0].ports",
-		Summary: fmt.Sprintf("no plugin of the node's network %q maps ports of the node, so hostPort has no effect unless something else on the node sees to it", network),
-		Remedy:  "add the plugin portmap with the capability portMappings to the network's configuration"}
-	if capability == "bandwidth" {
-		d.Code, d.Field = CodeBandwidth, "metadata.annotations"
-		d.Summary = fmt.Sprintf("no plugin of the node's network %q limits bandwidth, so %s and %s have no effect", network, IngressAnnotation, EgressAnnotation)
-		d.Remedy = "add the plugin bandwidth with the capability bandwidth to the network's configuration"
-	}
-	return d
 }

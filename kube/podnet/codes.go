@@ -1,6 +1,10 @@
 package podnet
 
-import "github.com/vmseed/vmseed/diag"
+import (
+	"fmt"
+
+	"github.com/vmseed/vmseed/diag"
+)
 
 // The diagnostics of this package.
 const (
@@ -22,4 +26,17 @@ func Codes() []diag.Explanation {
 				"the capability `bandwidth`. The pod runs without the limit, as a container would. Add the plugin `bandwidth` to the " +
 				"configuration in `/etc/cni/net.d` unless the network's own agent holds the limit."},
 	}
+}
+
+// unheard is the diagnostic for a wish that no plugin of the cluster's network takes.
+func unheard(capability, network string) diag.Diagnostic {
+	d := diag.Diagnostic{Code: CodePorts, Severity: diag.Warning, Field: "spec.containers[0].ports",
+		Summary: fmt.Sprintf("no plugin of the node's network %q maps ports of the node, so hostPort has no effect unless something else on the node sees to it", network),
+		Remedy:  "add the plugin portmap with the capability portMappings to the network's configuration"}
+	if capability == "bandwidth" {
+		d.Code, d.Field = CodeBandwidth, "metadata.annotations"
+		d.Summary = fmt.Sprintf("no plugin of the node's network %q limits bandwidth, so %s and %s have no effect", network, IngressAnnotation, EgressAnnotation)
+		d.Remedy = "add the plugin bandwidth with the capability bandwidth to the network's configuration"
+	}
+	return d
 }

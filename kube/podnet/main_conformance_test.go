@@ -36,11 +36,17 @@ func TestMain(m *testing.M) {
 		fmt.Println("SKIP-MISSING: CNI plugins need root")
 		os.Exit(0)
 	}
+	own, err := os.Open("/proc/self/ns/net")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd.ExtraFiles = []*os.File{own} // machineNet
 	cmd.Env = append(os.Environ(), inside+"=1")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
-	err := cmd.Run()
+	err = cmd.Run()
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
