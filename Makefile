@@ -68,7 +68,7 @@ FUZZ = \
 
 # Debian packages that the tests need beside those which guests and judges list.
 # Of names with a comma between them any will do.
-PACKAGES = amazon-ec2-utils busybox,busybox-static ca-certificates cloud-guest-utils cloud-image-utils curl dosfstools e2fsprogs genisoimage iproute2 isc-dhcp-client libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu libxml2-utils \
+PACKAGES = amazon-ec2-utils busybox,busybox-static ca-certificates cloud-guest-utils cloud-image-utils containernetworking-plugins curl dosfstools e2fsprogs genisoimage iproute2 isc-dhcp-client libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu libxml2-utils \
 	mtools ndisc6 nftables openssh-client p7zip-full python3-boto3 qemu-efi-aarch64 qemu-guest-agent qemu-system-arm skopeo swtpm xorriso
 
 SUMMARY = go run ./internal/testsummary
