@@ -212,3 +212,68 @@ func TestMetadataOfTheHost(t *testing.T) {
 		t.Error("the guest reaches the host's metadata service")
 	}
 }
+
+// TestDelegated has a plugin that reads the annotation with further networks itself, adds an interface for one of them and
+// reports the first network only, as Multus does.
+func TestDelegated(t *testing.T) {
+	n := newNode(t, map[string]string{"00-multus.conf": `{"cniVersion": "0.3.1", "name": "delegated", "type": "multus"}`})
+	n.plugin(t, "multus", `case $CNI_COMMAND in
+VERSION) echo '{"cniVersion": "0.3.1", "supportedVersions": ["0.3.1"]}' ;;
+ADD)
+	for i in 0 1; do
+		name=net1; [ $i = 0 ] && name=$CNI_IFNAME
+		ip link add multus$i type veth peer name peer$i
+		ip addr add 10.74.$i.1/24 dev multus$i
+		ip link set multus$i up
+		ip link set peer$i netns "$CNI_NETNS"
+		nsenter --net="$CNI_NETNS" sh -ec "ip link set peer$i name $name; ip addr add 10.74.$i.2/24 dev $name; ip link set $name up"
+	done
+	nsenter --net="$CNI_NETNS" ip route add default via 10.74.0.1
+	echo '{"cniVersion": "0.3.1", "interfaces": [{"name": "'$CNI_IFNAME'", "sandbox": "'$CNI_NETNS'"}], "ips": [{"version": "4", "address": "10.74.0.2/24", "interface": 0}]}' ;;
+DEL) ip link del multus0 || :; ip link del multus1 || : ;;
+esac
+`)
+	p := pod("delegating")
+	p.Annotations = map[string]string{NetworksAnnotation: "no-file-of-this-node"}
+	p.Ports = []Port{{Protocol: "tcp", Host: 8074, Guest: 7}}
+	a := n.setup(t, p)
+	g := boot(t, a)
+	if len(a.Taps) != 2 || g.facts.NICs[1].Rename != "net1" || g.facts.NICs[0].Gateway4.String() != "10.74.0.1" {
+		t.Fatalf("%+v\n%s", a, a.Results)
+	}
+	if len(a.Diagnostics) != 1 || a.Diagnostics[0].Code != CodePorts {
+		t.Errorf("nobody maps the host's port, and the diagnostics are: %v", a.Diagnostics)
+	}
+	serve(t, g.ns, ":7", "delegating")
+	mustCall(t, "host", host, "10.74.0.2:7", "delegating")
+	mustCall(t, "host", host, "10.74.1.2:7", "delegating")
+}
+
+// TestExclusive has a plugin of CNI 1.1.0 collect what it holds for others, but only on a node that says it may.
+func TestExclusive(t *testing.T) {
+	n := newNode(t, map[string]string{"10-net.conflist": `{"cniVersion": "1.1.0", "name": "cluster", "plugins": [{"type": "keeper"}]}`})
+	heard := filepath.Join(t.TempDir(), "heard")
+	n.plugin(t, "keeper", `case $CNI_COMMAND in
+VERSION) echo '{"cniVersion": "1.1.0", "supportedVersions": ["1.1.0"]}' ;;
+GC) cat >`+heard+` ;;
+ADD)
+	ip link add keeper type veth peer name peer
+	ip link set peer netns "$CNI_NETNS"
+	nsenter --net="$CNI_NETNS" sh -ec "ip link set peer name $CNI_IFNAME; ip addr add 10.75.0.2/24 dev $CNI_IFNAME; ip link set $CNI_IFNAME up"
+	echo '{"cniVersion": "1.1.0", "ips": [{"address": "10.75.0.2/24"}]}' ;;
+DEL) ip link del keeper || : ;;
+esac
+`)
+	n.setup(t, pod("kept"))
+	for _, exclusive := range []bool{false, true} {
+		n.cfg.Exclusive = exclusive
+		n.restart(t)
+		if err := n.Collect(context.Background(), []string{pod("kept").UID}); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(heard)
+		if exclusive != (err == nil) || exclusive && !strings.Contains(string(text), `"cni.dev/valid-attachments":[{"containerID":"`+pod("kept").UID+`","ifname":"virtlet-eth0"}]`) {
+			t.Errorf("exclusive %v: the plugin hears %s (%v)", exclusive, text, err)
+		}
+	}
+}
