@@ -178,7 +178,10 @@ func (a *app) resolver(in *inputFlags) (frontend.Resolver, error) {
 		return nil, usagef("vmseed itself does not speak to clusters, vmseed-kube does; give the Secrets and ConfigMaps as files")
 	}
 	resolver, err := a.cluster(in.kubeconfig, in.kubeContext)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, usagef("--kubeconfig: %w", err)
+	case err != nil:
 		return nil, &exitError{exitEnvironment, err}
 	}
 	return resolver, nil
