@@ -15,17 +15,22 @@ import (
 )
 
 // guestOf returns the guest of a pod that runs.
-func (p *Provider) guestOf(namespace, pod, container string) (*vm, Guest, error) {
+func (p *Provider) guestOf(ctx context.Context, namespace, pod, container string) (Guest, error) {
 	v, err := p.vmOf(namespace, pod, container)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	select {
+	case <-v.found:
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	if v.guest == nil {
-		return nil, nil, errdefs.InvalidInputf("the VM of pod %s/%s does not run", namespace, pod)
+		return nil, errdefs.InvalidInputf("the VM of pod %s/%s does not run", namespace, pod)
 	}
-	return v, v.guest, nil
+	return v.guest, nil
 }
 
 // vmOf returns the VM of a pod, also of one that is leaving. The container may be left empty.
@@ -56,7 +61,7 @@ func (p *Provider) RunInContainer(ctx context.Context, namespace, pod, container
 		return errdefs.InvalidInputf("the guest agent gives programs no terminal: leave -t out for a program that needs none, "+
 			"or take the serial console with kubectl attach -it %s -n %s (kubectl exec -it %s -n %s -- %s does the same)", pod, namespace, pod, namespace, ConsoleCommand)
 	}
-	_, guest, err := p.guestOf(namespace, pod, container)
+	guest, err := p.guestOf(ctx, namespace, pod, container)
 	if err != nil {
 		return err
 	}
@@ -119,7 +124,7 @@ func output(attach api.AttachIO, r supervisor.Result) error {
 // AttachToContainer connects to the guest's serial console, both ways, until either side ends. A stream that gives no input
 // ends nothing: the console is then shown only.
 func (p *Provider) AttachToContainer(ctx context.Context, namespace, pod, container string, attach api.AttachIO) error {
-	_, guest, err := p.guestOf(namespace, pod, container)
+	guest, err := p.guestOf(ctx, namespace, pod, container)
 	if err != nil {
 		return err
 	}
@@ -166,7 +171,7 @@ func drain(ctx context.Context, c <-chan api.TermSize) {
 
 // PortForward connects a stream to a TCP port of the guest, and returns when both directions have ended.
 func (p *Provider) PortForward(ctx context.Context, namespace, pod string, port int32, stream io.ReadWriteCloser) error {
-	_, guest, err := p.guestOf(namespace, pod, "")
+	guest, err := p.guestOf(ctx, namespace, pod, "")
 	if err != nil {
 		return err
 	}

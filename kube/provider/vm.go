@@ -20,8 +20,8 @@ type vm struct {
 	ref Ref
 	// woken holds a token when there is something new for live, dirty when the status may have changed.
 	woken, dirty chan struct{}
-	// gone is closed when the VM and its object are.
-	gone chan struct{}
+	// found is closed when it is known what an earlier process left, gone when the VM and its object are.
+	found, gone chan struct{}
 	// writing is held while the status is written.
 	writing sync.Mutex
 
@@ -40,8 +40,8 @@ type vm struct {
 }
 
 func (p *Provider) newVM(rec *record) *vm {
-	return &vm{p: p, ref: RefOf(rec.Pod), woken: make(chan struct{}, 1), dirty: make(chan struct{}, 1), gone: make(chan struct{}),
-		pod: rec.Pod, rec: *rec}
+	return &vm{p: p, ref: RefOf(rec.Pod), woken: make(chan struct{}, 1), dirty: make(chan struct{}, 1),
+		found: make(chan struct{}), gone: make(chan struct{}), pod: rec.Pod, rec: *rec}
 }
 
 // signal leaves a token in a channel that holds one.
@@ -202,6 +202,7 @@ func (v *vm) end(guest Guest) {
 // live takes the VM through its life. It returns when the VM is gone, or the provider is closed.
 func (v *vm) live(ctx context.Context) {
 	guest := v.find(ctx)
+	close(v.found)
 	for ctx.Err() == nil {
 		switch rec := v.look(); {
 		case guest != nil:
