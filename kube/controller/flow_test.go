@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	virtv1 "kubevirt.io/api/core/v1"
@@ -54,7 +55,7 @@ func newWorld(t *testing.T, objects ...string) *world {
 		scheme.AddKnownTypeWithName(vmKind.GroupVersion().WithKind(kind+"List"), &unstructured.UnstructuredList{})
 	}
 	w := &world{t: t, events: events.NewFakeRecorder(100), clock: epoch}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(empty(vmKind), empty(vmiKind), &corev1.Pod{}).
+	c := fake.NewClientBuilder().WithScheme(scheme).WithTypeConverters(managedfields.NewDeducedTypeConverter()).WithStatusSubresource(empty(vmKind), empty(vmiKind), &corev1.Pod{}).
 		WithInterceptorFuncs(w.interceptors()).Build()
 	w.controller = &controller{client: c, live: c, recorder: w.events, log: slog.New(slog.DiscardHandler), namespace: Namespace, kubevirts: true,
 		now: func() time.Time { return w.clock }, chance: func() float64 { return 0 }, uuid: func() string { return "5d307ca9-b3ef-428c-8861-06e72d69f223" }}

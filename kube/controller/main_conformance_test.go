@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -146,10 +147,7 @@ func await(ctx context.Context, t *testing.T, c client.WithWatch, kind, namespac
 	last := &unstructured.Unstructured{}
 	for ctx.Err() == nil {
 		list := &unstructured.UnstructuredList{}
-		list.SetAPIVersion(map[string]string{"VirtualMachine": "kubevirt.io/v1", "VirtualMachineInstance": "kubevirt.io/v1"}[kind])
-		if list.GetAPIVersion() == "" {
-			list.SetAPIVersion("v1")
-		}
+		list.SetAPIVersion(apiVersion(kind))
 		list.SetKind(kind + "List")
 		w, err := c.Watch(ctx, list, client.InNamespace(namespace), client.MatchingFields{"metadata.name": name})
 		if err != nil {
@@ -160,10 +158,7 @@ func await(ctx context.Context, t *testing.T, c client.WithWatch, kind, namespac
 			if !ok {
 				break
 			}
-			if e.Type == watch.Deleted {
-				u = &unstructured.Unstructured{Object: map[string]any{"deleted": true}}
-			}
-			if last = u; is(u) {
+			if last = u; e.Type != watch.Deleted && is(u) {
 				w.Stop()
 				return u
 			}
@@ -179,13 +174,38 @@ func await(ctx context.Context, t *testing.T, c client.WithWatch, kind, namespac
 func gone(ctx context.Context, t *testing.T, c client.WithWatch, kind, namespace, name string) {
 	t.Helper()
 	u := &unstructured.Unstructured{}
-	u.SetAPIVersion("v1")
-	if kind != "Pod" && kind != "Secret" {
-		u.SetAPIVersion("kubevirt.io/v1")
-	}
+	u.SetAPIVersion(apiVersion(kind))
 	u.SetKind(kind)
-	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, u); apierrors.IsNotFound(err) {
-		return
+	for ctx.Err() == nil {
+		err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, u)
+		if apierrors.IsNotFound(err) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		// From here on nothing is missed: the watch begins where the object was read.
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion(u.GetAPIVersion())
+		list.SetKind(kind + "List")
+		w, err := c.Watch(ctx, list, client.InNamespace(namespace), client.MatchingFields{"metadata.name": name},
+			&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: u.GetResourceVersion()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for e := range w.ResultChan() {
+			if e.Type == watch.Deleted || e.Type == watch.Error {
+				break
+			}
+		}
+		w.Stop()
 	}
-	await(ctx, t, c, kind, namespace, name, kind+" "+name+" should go", func(u *unstructured.Unstructured) bool { return u.Object["deleted"] == true })
+	t.Fatalf("%s %s should go: %v", kind, name, ctx.Err())
+}
+
+// apiVersion is that of a kind.
+func apiVersion(kind string) string {
+	if strings.HasPrefix(kind, "Virtual") {
+		return "kubevirt.io/v1"
+	}
+	return "v1"
 }
