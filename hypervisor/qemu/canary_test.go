@@ -138,11 +138,11 @@ func canary(t *testing.T, at string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bits := "/32"
+	address := []string{"address", "replace", host + "/32", "dev", "lo"}
 	if strings.Contains(host, ":") {
-		bits = "/128"
+		address = []string{"address", "replace", host + "/128", "dev", "lo", "nodad"} // else it cannot be listened on at once
 	}
-	for _, args := range [][]string{{"link", "set", "lo", "up"}, {"address", "replace", host + bits, "dev", "lo"}} {
+	for _, args := range [][]string{{"link", "set", "lo", "up"}, address} {
 		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
 			t.Fatalf("ip %v: %v\n%s", args, err, out)
 		}

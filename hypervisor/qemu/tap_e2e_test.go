@@ -127,7 +127,7 @@ func TestTap(t *testing.T) {
 		}
 		return out
 	}
-	const closed, open, ours = "closed", "canary", "served by vmseed"
+	const closed, reached, ours = "closed", "canary", "served by vmseed"
 
 	t.Run("answered", func(t *testing.T) {
 		q, vm := guestWith(t, withBusybox(t), "vmseed.listen=22 vmseed.address=dhcp vmseed.stay=1 vmseed.try="+strings.Join(targets, ","))
@@ -135,9 +135,9 @@ func TestTap(t *testing.T) {
 		vm.Options.Detach = true
 		vm.Attachments = service(t, vm, ours)
 		client := start(t, q, vm)
-		want := append([]string{"10.244.1.5/24 MTU 1450 router fe80::5894:eeff:fef4:105"}, found(ours, closed, closed, open)...)
+		want := append([]string{"10.244.1.5/24 MTU 1450 router fe80::5894:eeff:fef4:105"}, found(ours, closed, closed, reached)...)
 		if got := firstBoot(t, client).Result.Warnings; !slices.Equal(got, want) {
-			t.Errorf("the guest found\n%q, want\n%q", got, want)
+			t.Fatalf("the guest found\n%q, want\n%q", got, want)
 		}
 		atSSH(t, client)
 		twice(t, vm)
@@ -151,13 +151,20 @@ func TestTap(t *testing.T) {
 		if err := syscall.Kill(s.Supervisor, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		console, err := client.Console(ctx)
-		for err != nil && ctx.Err() == nil { // the killed one may have taken the call
-			console, err = client.Console(ctx)
+		open := func() io.ReadWriteCloser {
+			console, err := client.Console(ctx)
+			for err != nil && ctx.Err() == nil { // the killed one may have taken the call
+				console, err = client.Console(ctx)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return console
 		}
-		if err != nil {
+		if err := typed(ctx, open(), "hello"); err != nil {
 			t.Fatal(err)
 		}
+		console := open()
 		defer console.Close()
 		defer context.AfterFunc(ctx, func() { _ = console.Close() })()
 		fmt.Fprintln(console, "again")
@@ -181,7 +188,7 @@ func TestTap(t *testing.T) {
 		q, vm := guest(t, "vmseed.address=10.244.1.5/24 vmseed.gateway=10.244.1.1 vmseed.try="+strings.Join(targets, ","), "virtio_net")
 		tapped(&vm, where, false)
 		client := start(t, q, vm)
-		if got, want := firstBoot(t, client).Result.Warnings, found(closed, closed, closed, open); !slices.Equal(got, want) {
+		if got, want := firstBoot(t, client).Result.Warnings, found(closed, closed, closed, reached); !slices.Equal(got, want) {
 			t.Errorf("the guest found\n%q, want\n%q", got, want)
 		}
 	})

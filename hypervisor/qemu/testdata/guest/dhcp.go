@@ -24,8 +24,11 @@ func learn() (string, error) {
 		return "", err
 	}
 	files := []string{busybox, dhcpHook}
-	libraries, _ := os.ReadDir("/lib64")
-	for _, l := range libraries { // busybox may be linked to some
+	libraries, _ := os.ReadDir("/lib64") // which busybox may be linked to
+	if err := os.Setenv("LD_LIBRARY_PATH", "/lib64"); err != nil {
+		return "", err
+	}
+	for _, l := range libraries {
 		files = append(files, "/lib64/"+l.Name())
 	}
 	for _, f := range files {
