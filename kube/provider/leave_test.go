@@ -24,10 +24,10 @@ func TestDelete(t *testing.T) {
 				t.Error("the object goes before its VM")
 			}
 		}
-		if err := b.p.DeletePod(t.Context(), leaving(pod, 30)); err != nil {
+		if err := b.p.DeletePod(b.t.Context(), leaving(pod, 30)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.p.GetPod(t.Context(), pod.Namespace, pod.Name); !errdefs.IsNotFound(err) {
+		if _, err := b.p.GetPod(b.t.Context(), pod.Namespace, pod.Name); !errdefs.IsNotFound(err) {
 			t.Errorf("the name of a pod that leaves is not free: %v", err)
 		}
 		b.after(2 * time.Second)
@@ -38,7 +38,7 @@ func TestDelete(t *testing.T) {
 		if records, err := b.p.records(); err != nil || len(records) != 0 {
 			t.Errorf("records: %v, %v", records, err)
 		}
-		if err := b.p.DeletePod(t.Context(), pod); !errdefs.IsNotFound(err) {
+		if err := b.p.DeletePod(b.t.Context(), pod); !errdefs.IsNotFound(err) {
 			t.Errorf("deleting again: %v", err)
 		}
 	})
@@ -57,7 +57,7 @@ func TestDeleteSooner(t *testing.T) {
 			}
 		}
 		for _, grace := range []int64{3600, 5} {
-			if err := b.p.DeletePod(t.Context(), leaving(pod, grace)); err != nil {
+			if err := b.p.DeletePod(b.t.Context(), leaving(pod, grace)); err != nil {
 				t.Fatal(err)
 			}
 			b.after(time.Second)
@@ -73,7 +73,7 @@ func TestDeleteWhileStarting(t *testing.T) {
 		b.runner.refuse = []refusal{{err: errHang}}
 		pod := b.create(nil)
 		b.is(pod, "Pending waiting=ContainerCreating not:ContainersNotReady")
-		if err := b.p.DeletePod(t.Context(), leaving(pod, 30)); err != nil {
+		if err := b.p.DeletePod(b.t.Context(), leaving(pod, 30)); err != nil {
 			t.Fatal(err)
 		}
 		b.is(pod, "gone")
@@ -87,7 +87,7 @@ func TestGuard(t *testing.T) {
 		other := b.pod(func(pod *corev1.Pod) { pod.Name, pod.UID = "other", "uid-2" })
 		b.runner.guest(pod.UID).deaf = true
 		for _, x := range []*corev1.Pod{pod, other} {
-			if err := b.p.Guard().Pods("default").Delete(t.Context(), x.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &x.UID}}); err != nil {
+			if err := b.p.Guard().Pods("default").Delete(b.t.Context(), x.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &x.UID}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -103,7 +103,7 @@ func TestForced(t *testing.T) {
 	lie(t, func(b *bed) {
 		pod := b.create(nil)
 		g := b.runner.guest(pod.UID)
-		if err := b.client.CoreV1().Pods("default").Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
+		if err := b.client.CoreV1().Pods("default").Delete(b.t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		next := b.create(func(pod *corev1.Pod) { pod.UID = "uid-2" })
@@ -122,10 +122,10 @@ func TestForced(t *testing.T) {
 func TestUnseenSuccessor(t *testing.T) {
 	lie(t, func(b *bed) {
 		pod := b.create(nil)
-		if err := b.client.CoreV1().Pods("default").Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
+		if err := b.client.CoreV1().Pods("default").Delete(b.t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.p.byUID(pod.UID).lost(t.Context()); err != nil {
+		if err := b.p.byUID(pod.UID).lost(b.t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		b.after(2 * time.Second)
@@ -160,14 +160,14 @@ func TestAdoption(t *testing.T) {
 				b.close()
 				c.before(b, pod.UID)
 				b.open()
-				pods, err := b.p.GetPods(t.Context())
+				pods, err := b.p.GetPods(b.t.Context())
 				if err != nil || len(pods) != 1 || pods[0].UID != pod.UID {
 					t.Fatalf("the new provider knows %v, %v", pods, err)
 				}
 				if n := b.runner.count(); n != 1 {
 					t.Fatalf("%d starts before the object is known", n)
 				}
-				if err := b.p.UpdatePod(t.Context(), b.api(pod)); err != nil {
+				if err := b.p.UpdatePod(b.t.Context(), b.api(pod)); err != nil {
 					t.Fatal(err)
 				}
 				b.is(pod, c.want)
@@ -188,12 +188,12 @@ func TestDangling(t *testing.T) {
 		pod := b.create(nil)
 		g := b.runner.guest(pod.UID)
 		b.close()
-		if err := b.client.CoreV1().Pods("default").Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
+		if err := b.client.CoreV1().Pods("default").Delete(b.t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		b.open()
-		pods, _ := b.p.GetPods(t.Context())
-		if err := b.p.DeletePod(t.Context(), pods[0]); err != nil {
+		pods, _ := b.p.GetPods(b.t.Context())
+		if err := b.p.DeletePod(b.t.Context(), pods[0]); err != nil {
 			t.Fatal(err)
 		}
 		b.after(2 * time.Second)
@@ -208,7 +208,7 @@ func TestLeavingGoesOn(t *testing.T) {
 	lie(t, func(b *bed) {
 		pod := b.create(nil)
 		b.runner.guest(pod.UID).deaf = true
-		if err := b.p.DeletePod(t.Context(), leaving(pod, 60)); err != nil {
+		if err := b.p.DeletePod(b.t.Context(), leaving(pod, 60)); err != nil {
 			t.Fatal(err)
 		}
 		b.after(10 * time.Second)
@@ -230,11 +230,11 @@ func TestUnrecordedStart(t *testing.T) {
 		pod := b.create(nil)
 		b.after(time.Second)
 		b.close()
-		if _, _, err := b.runner.Start(t.Context(), Start{Pod: pod}); err != nil { // its call came through
+		if _, _, err := b.runner.Start(b.t.Context(), Start{Pod: pod}); err != nil { // its call came through
 			t.Fatal(err)
 		}
 		b.open()
-		if err := b.p.CreatePod(t.Context(), pod); err != nil {
+		if err := b.p.CreatePod(b.t.Context(), pod); err != nil {
 			t.Fatal(err)
 		}
 		b.is(pod, "Running running not:Booting")
@@ -247,7 +247,7 @@ func TestUnrecordedStart(t *testing.T) {
 // TestAlone refuses a second provider of the same pods, and records that cannot be read.
 func TestAlone(t *testing.T) {
 	lie(t, func(b *bed) {
-		if _, err := New(t.Context(), b.p.options); !errors.Is(err, ErrInUse) {
+		if _, err := New(b.t.Context(), b.p.options); !errors.Is(err, ErrInUse) {
 			t.Errorf("a second provider: %v", err)
 		}
 	})
@@ -257,11 +257,11 @@ func TestAlone(t *testing.T) {
 func TestNoSecondStart(t *testing.T) {
 	lie(t, func(b *bed) {
 		pod := b.pod(nil)
-		if _, _, err := b.runner.Start(t.Context(), Start{Pod: pod}); err != nil {
+		if _, _, err := b.runner.Start(b.t.Context(), Start{Pod: pod}); err != nil {
 			t.Fatal(err)
 		}
 		b.runner.guest(pod.UID).boots()
-		if err := b.p.CreatePod(t.Context(), pod); err != nil {
+		if err := b.p.CreatePod(b.t.Context(), pod); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

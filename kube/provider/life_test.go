@@ -227,7 +227,7 @@ func TestMended(t *testing.T) {
 		b.is(pod, "Pending waiting=ErrImagePull not:ContainersNotReady")
 		pod = pod.DeepCopy()
 		pod.Annotations["mended"] = "yes"
-		if err := b.p.UpdatePod(t.Context(), pod); err != nil {
+		if err := b.p.UpdatePod(b.t.Context(), pod); err != nil {
 			t.Fatal(err)
 		}
 		b.is(pod, "Running running not:Booting")
