@@ -109,7 +109,7 @@ func run(t *testing.T, program string, args ...string) string {
 }
 
 func attempt(program string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
 	return string(out), err
