@@ -128,7 +128,13 @@ func (m *Manager) build(ctx context.Context, rec *record, pod Pod) error {
 			return err
 		}
 	}
-	if err := createNamespace(rec.Netns); err != nil {
+	m.mounting.Lock()
+	err := shareMounts(m.cfg.NetnsDir)
+	m.mounting.Unlock()
+	if err == nil {
+		err = createNamespace(rec.Netns)
+	}
+	if err != nil {
 		return fmt.Errorf("make the pod's network namespace: %w", err)
 	}
 	var results []*types100.Result
@@ -149,7 +155,7 @@ func (m *Manager) build(ctx context.Context, rec *record, pod Pod) error {
 	if err := m.records.write(rec); err != nil {
 		return err
 	}
-	err := within(rec.Netns, func() error {
+	err = within(rec.Netns, func() error {
 		for _, w := range rec.Wires {
 			if err := plug(w); err != nil {
 				return fmt.Errorf("connect interface %s: %w", w.Interface, err)

@@ -23,12 +23,13 @@ var delegating = []string{"multus", "multus-shim", "genie"}
 type definition struct {
 	file string
 	list *libcni.NetworkConfigList
+	// bad says why the file is no configuration.
+	bad error
 	// allowed are the namespaces whose pods may ask for it by annotation; nil is all.
 	allowed []string
 }
 
-// definitions reads the configuration directory. Files that cannot be read as configurations are passed over with their
-// errors, as other runtimes do, because one of them must not take the network from every pod.
+// definitions reads the configuration directory. Files that are no configurations have an error instead of a list.
 func definitions(dir string) ([]definition, error) {
 	files, err := libcni.ConfFiles(dir, []string{".conf", ".conflist", ".json"})
 	if err != nil {
@@ -36,16 +37,12 @@ func definitions(dir string) ([]definition, error) {
 	}
 	slices.Sort(files)
 	var out []definition
-	var bad error
 	for _, file := range files {
 		d, err := load(file)
-		if err != nil {
-			bad = errors.Join(bad, fmt.Errorf("%s: %w", file, err))
-			continue
-		}
+		d.file, d.bad = file, err
 		out = append(out, d)
 	}
-	return out, bad
+	return out, nil
 }
 
 // load reads a list of plugins, or the configuration of a single plugin, which is made a list of one.
@@ -64,7 +61,7 @@ func load(file string) (definition, error) {
 	if err := json.Unmarshal(text, &top); err != nil {
 		return definition{}, err
 	}
-	d := definition{file: file, allowed: top.Allowed}
+	d := definition{allowed: top.Allowed}
 	if top.Plugins != nil || top.Type == "" {
 		d.list, err = libcni.NetworkConfFromFile(file)
 		return d, err
@@ -98,32 +95,41 @@ func delegates(list *libcni.NetworkConfigList) bool {
 	return slices.ContainsFunc(list.Plugins, func(p *libcni.PluginConfig) bool { return slices.Contains(delegating, p.Network.Type) })
 }
 
-// cluster returns the network of the cluster: the first by file name.
+// cluster returns the network of the cluster: the first by file name. A file that is no configuration is an error there,
+// because the one after it is another network.
 func cluster(dir string) (definition, error) {
 	all, err := definitions(dir)
-	if len(all) > 0 {
-		return all[0], nil
+	switch {
+	case err != nil:
+		return definition{}, err
+	case len(all) == 0:
+		return definition{}, fmt.Errorf("%w: %s holds no configuration (*.conflist, *.conf or *.json)", ErrNotConfigured, dir)
+	case all[0].bad != nil:
+		return definition{}, fmt.Errorf("%s, which is first and so the cluster's network: %w", all[0].file, all[0].bad)
 	}
-	if err != nil {
-		return definition{}, fmt.Errorf("%w: %w", ErrNotConfigured, err)
-	}
-	return definition{}, fmt.Errorf("%w: %s holds no configuration (*.conflist, *.conf or *.json)", ErrNotConfigured, dir)
+	return all[0], nil
 }
 
 // find returns the network that a pod's annotation names.
 func find(dir string, want selection, namespace string) (definition, error) {
-	all, bad := definitions(dir)
-	var names []string
-	for _, d := range all {
-		if d.list.Name != want.Name {
-			names = append(names, d.list.Name)
-			continue
-		}
-		if d.allowed != nil && !slices.Contains(d.allowed, namespace) {
-			return definition{}, fmt.Errorf("network %q is not for pods of namespace %q: %s of %s does not list it", want.Name, namespace, namespacesKey, filepath.Base(d.file))
-		}
-		return d, nil
+	all, err := definitions(dir)
+	if err != nil {
+		return definition{}, err
 	}
-	err := fmt.Errorf("no configuration in %s has the name %q; there are: %s", dir, want.Name, strings.Join(names, ", "))
+	var names []string
+	var bad error
+	for _, d := range all {
+		switch {
+		case d.bad != nil:
+			bad = errors.Join(bad, fmt.Errorf("%s: %w", d.file, d.bad))
+		case d.list.Name != want.Name:
+			names = append(names, d.list.Name)
+		case d.allowed != nil && !slices.Contains(d.allowed, namespace):
+			return definition{}, fmt.Errorf("network %q is not for pods of namespace %q: %s of %s does not list it", want.Name, namespace, namespacesKey, filepath.Base(d.file))
+		default:
+			return d, nil
+		}
+	}
+	err = fmt.Errorf("no configuration in %s has the name %q; there are: %s", dir, want.Name, strings.Join(names, ", "))
 	return definition{}, errors.Join(err, bad)
 }

@@ -149,7 +149,8 @@ func TestCollect(t *testing.T) {
 	n := newNode(t, map[string]string{"10-net.conflist": bridged("cluster", "cni-c", `[{"subnet": "10.70.0.0/24"}]`, "")})
 	kept := n.setup(t, pod("kept"))
 	n.setup(t, pod("unknown"))
-	if err := createNamespace(filepath.Join(n.cfg.NetnsDir, netnsPrefix+"stray")); err != nil {
+	foreign := filepath.Join(n.cfg.NetnsDir, netnsPrefix+"01234567-another-node's")
+	if err := errors.Join(createNamespace(n.netns("stray")), createNamespace(foreign)); err != nil {
 		t.Fatal(err)
 	}
 	if err := n.Collect(context.Background(), []string{pod("kept").UID}); err != nil {
@@ -157,6 +158,12 @@ func TestCollect(t *testing.T) {
 	}
 	clean(t, n, pod("unknown").UID)
 	clean(t, n, "stray")
+	if !isNamespace(foreign) {
+		t.Error("the namespace of another node is gone")
+	}
+	if err := removeNamespace(foreign); err != nil {
+		t.Error(err)
+	}
 	if err := n.Check(context.Background(), pod("kept").UID); err != nil || !isNamespace(kept.Netns) {
 		t.Errorf("the pod that is kept: %v", err)
 	}

@@ -3,6 +3,8 @@ package podnet
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/containernetworking/cni/libcni"
@@ -28,6 +31,8 @@ type Manager struct {
 	cni     *libcni.CNIConfig
 	records records
 	log     *slog.Logger
+	// mounting keeps two from making NetnsDir a mount point, one on top of the other.
+	mounting sync.Mutex
 }
 
 // New prepares the directories. It does not need a network configuration: Usable says whether there is one.
@@ -37,10 +42,14 @@ func New(cfg Config) (*Manager, error) {
 	cfg.CacheDir = cmp.Or(cfg.CacheDir, filepath.Join(cfg.StateDir, "cni"))
 	cfg.NetnsDir = cmp.Or(cfg.NetnsDir, DefaultNetnsDir)
 	cfg.ResolvConf = cmp.Or(cfg.ResolvConf, "/etc/resolv.conf")
+	state, err := filepath.Abs(cfg.StateDir)
+	if err != nil {
+		return nil, err
+	}
 	if len(cfg.BinDirs) == 0 {
 		cfg.BinDirs = DefaultBinDirs()
 	}
-	m := &Manager{cfg: cfg, records: records(filepath.Join(cfg.StateDir, "pods")), log: cmp.Or(cfg.Log, slog.Default())}
+	m := &Manager{cfg: cfg, records: records(filepath.Join(state, "pods")), log: cmp.Or(cfg.Log, slog.Default())}
 	for _, dir := range []string{string(m.records), cfg.CacheDir} {
 		if err := os.MkdirAll(dir, atomicfile.DirMode); err != nil {
 			return nil, err
@@ -171,9 +180,7 @@ func (r *record) check() error {
 // List returns the UIDs of the pods that something is recorded for, in order.
 func (m *Manager) List() ([]string, error) { return m.records.list() }
 
-// Collect tears down every pod but those of the given UIDs, and removes namespaces that no record is for. When Exclusive
-// says that the node's networks are this package's alone, plugins that can are told which attachments there are, so that
-// they give back what they hold for others.
+// Collect tears down every pod but those of the given UIDs, and tidies up.
 func (m *Manager) Collect(ctx context.Context, keep []string) error {
 	known, err := m.records.list()
 	if err != nil {
@@ -189,11 +196,17 @@ func (m *Manager) Collect(ctx context.Context, keep []string) error {
 			errs = append(errs, fmt.Errorf("pod %s: %w", uid, err))
 		}
 	}
-	errs = append(errs, m.sweep())
+	return errors.Join(append(errs, m.Tidy(ctx))...)
+}
+
+// Tidy removes namespaces that no record is for. When Exclusive says that the node's networks are this package's alone,
+// plugins that can are told which attachments are recorded, so that they give back what they hold for others.
+func (m *Manager) Tidy(ctx context.Context) error {
+	err := m.sweep()
 	if m.cfg.Exclusive {
-		errs = append(errs, m.tellPlugins(ctx))
+		err = errors.Join(err, m.tellPlugins(ctx))
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // sweep removes namespaces of this package that have no record: those of a crash before CNI plugins were asked cannot be,
@@ -208,7 +221,7 @@ func (m *Manager) sweep() error {
 	}
 	var errs []error
 	for _, e := range entries {
-		uid, ours := strings.CutPrefix(e.Name(), netnsPrefix)
+		uid, ours := strings.CutPrefix(e.Name(), m.own())
 		if !ours || !uidForm.MatchString(uid) {
 			continue
 		}
@@ -246,6 +259,9 @@ func (m *Manager) tellPlugins(ctx context.Context) error {
 	all, err := definitions(m.cfg.ConfDir)
 	errs := []error{err}
 	for _, d := range all {
+		if d.bad != nil {
+			continue // Usable and Setup say so
+		}
 		if err := m.cni.GCNetworkList(ctx, d.list, &libcni.GCArgs{ValidAttachments: valid}); err != nil {
 			errs = append(errs, fmt.Errorf("network %q: %w", d.list.Name, err))
 		}
@@ -253,7 +269,14 @@ func (m *Manager) tellPlugins(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// netnsPrefix begins the names of the namespaces of this package; the pod's UID follows.
+// netnsPrefix begins the names of the namespaces of this package. A hash of the records' directory follows, so that two
+// nodes of one host leave each other's alone, and the pod's UID.
 const netnsPrefix = "vmseed-"
 
-func (m *Manager) netns(uid string) string { return filepath.Join(m.cfg.NetnsDir, netnsPrefix+uid) }
+func (m *Manager) netns(uid string) string { return filepath.Join(m.cfg.NetnsDir, m.own()+uid) }
+
+// own begins the names of this manager's namespaces.
+func (m *Manager) own() string {
+	sum := sha256.Sum256([]byte(m.records))
+	return netnsPrefix + hex.EncodeToString(sum[:4]) + "-"
+}

@@ -32,3 +32,6 @@ func (m *Manager) List() ([]string, error) { return nil, errSystem }
 
 // Collect fails on this system.
 func (m *Manager) Collect(context.Context, []string) error { return errSystem }
+
+// Tidy fails on this system.
+func (m *Manager) Tidy(context.Context) error { return errSystem }

@@ -19,9 +19,6 @@ func isNamespace(path string) bool {
 
 // createNamespace makes a network namespace and binds it to a path, which keeps it alive without a process.
 func createNamespace(path string) error {
-	if err := shareMounts(filepath.Dir(path)); err != nil {
-		return err
-	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDONLY, 0o444)
 	if err != nil {
 		return err

@@ -55,7 +55,7 @@ func TestBridge(t *testing.T) {
 // clean demands that nothing of a pod is left on the node.
 func clean(t *testing.T, n node, uid string) {
 	t.Helper()
-	if isNamespace(filepath.Join(n.cfg.NetnsDir, "vmseed-"+uid)) {
+	if isNamespace(n.netns(uid)) {
 		t.Error("its namespace is still there")
 	}
 	err := filepath.WalkDir(filepath.Dir(n.cfg.ConfDir), func(path string, e os.DirEntry, err error) error {

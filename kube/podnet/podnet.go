@@ -53,7 +53,7 @@ type Config struct {
 	// CacheDir is where libcni keeps the configuration and result of each attachment; it defaults to a directory in
 	// StateDir.
 	CacheDir string
-	// NetnsDir is where namespaces are bound to names, vmseed-<UID>, as ip-netns(8) has them.
+	// NetnsDir is where namespaces are bound to names, vmseed-<hash of StateDir>-<UID>, as ip-netns(8) has them.
 	NetnsDir string
 	// ResolvConf is the file with the node's own name resolution, for pods whose dnsPolicy is Default; it defaults to
 	// /etc/resolv.conf.
@@ -62,7 +62,7 @@ type Config struct {
 	// --cluster-dns and --cluster-domain say.
 	ClusterDNS    []netip.Addr
 	ClusterDomain string
-	// Exclusive says that no other runtime of the host uses the networks of ConfDir. Only then does Collect have plugins
+	// Exclusive says that no other runtime of the host uses the networks of ConfDir. Only then does Tidy have plugins
 	// give back what they hold for pods it does not know, which might be another runtime's.
 	Exclusive bool
 	// Log hears of what is tidied up; it defaults to slog.Default.

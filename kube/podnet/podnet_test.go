@@ -126,7 +126,7 @@ func TestFromPod(t *testing.T) {
 
 func TestDefinitions(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := cluster(dir); err == nil || !strings.Contains(err.Error(), "holds no configuration") {
+	if _, err := cluster(dir); !errors.Is(err, ErrNotConfigured) {
 		t.Errorf("an empty directory: %v", err)
 	}
 	for name, text := range map[string]string{
@@ -139,6 +139,12 @@ func TestDefinitions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if _, err := cluster(dir); err == nil || errors.Is(err, ErrNotConfigured) || !strings.Contains(err.Error(), "05-broken.conflist") {
+		t.Errorf("a first file that is no configuration: %v", err)
+	}
+	if err := os.Rename(filepath.Join(dir, "05-broken.conflist"), filepath.Join(dir, "15-broken.conflist")); err != nil {
+		t.Fatal(err)
+	}
 	first, err := cluster(dir)
 	if err != nil || first.list.Name != "one" || first.list.CNIVersion != "0.4.0" || !declares(first.list, "ips") || declares(first.list, "mac") {
 		t.Fatalf("%+v, %v", first, err)
@@ -149,7 +155,7 @@ func TestDefinitions(t *testing.T) {
 	if _, err := find(dir, selection{Name: "two"}, "b"); err == nil || !strings.Contains(err.Error(), "20-two.conflist") {
 		t.Errorf("a namespace that is not listed: %v", err)
 	}
-	if _, err := find(dir, selection{Name: "three"}, "a"); err == nil || !strings.Contains(err.Error(), "there are: one, two") || !strings.Contains(err.Error(), "05-broken.conflist") {
+	if _, err := find(dir, selection{Name: "three"}, "a"); err == nil || !strings.Contains(err.Error(), "there are: one, two") || !strings.Contains(err.Error(), "15-broken.conflist") {
 		t.Errorf("a network that there is not: %v", err)
 	}
 	text, err := inline(first.list)

@@ -261,6 +261,9 @@ func (n *nodeRun) provider(ctx context.Context, client kubernetes.Interface, ips
 			ClusterDNS: n.dns, ClusterDomain: n.clusterDomain, Exclusive: n.cniExclusive, Log: n.log}); err != nil {
 			return nil, fmt.Errorf("networks of pods: %w", err)
 		}
+		if err := networks.Tidy(ctx); err != nil {
+			n.log.Warn("networks of pods that are gone are not all given back", "error", err)
+		}
 	}
 	runner, err := host.New(host.Options{Client: client, Root: filepath.Join(n.state, "vms"), Images: store, Names: names, Networks: networks,
 		NodeIPs: ips, Hypervisor: hypervisor.Options{Accel: n.accel}, Supervisor: []string{program, "supervise"}, Log: n.log})
