@@ -37,7 +37,7 @@ const (
 	skew = time.Hour
 	// checkEvery is how often the Secret and the APIServices are looked at. A replica that did not make the certificate
 	// itself serves it this much later.
-	checkEvery = time.Minute
+	checkEvery = 10 * time.Second
 )
 
 // certificates keeps the serving certificate in a Secret that the replicas share, and its authority in the APIServices. An

@@ -37,6 +37,7 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	kubecluster "github.com/vmseed/vmseed/kube/internal/cluster"
 	"github.com/vmseed/vmseed/kube/internal/controlplane"
 	"github.com/vmseed/vmseed/kube/manifests"
 	"github.com/vmseed/vmseed/kube/subresources"
@@ -112,7 +113,7 @@ func start(ctx context.Context) (*cluster, func(), error) {
 		return nil, stop, err
 	}
 	c.address = listener.Addr().String()
-	if err := c.install(ctx, netip.MustParseAddrPort(c.address).Port()); err != nil {
+	if err := c.install(ctx, int(netip.MustParseAddrPort(c.address).Port())); err != nil {
 		return nil, stop, err
 	}
 	if err := c.startKubelet(ctx); err != nil {
@@ -135,23 +136,16 @@ func start(ctx context.Context) (*cluster, func(), error) {
 	return c, stop, err
 }
 
-// install applies the manifests, but leads the Service to this process, and has a user who may do everything with VMs.
-func (c *cluster) install(ctx context.Context, port uint16) error {
-	objects, err := manifests.Objects(manifests.CRD, manifests.RBAC, manifests.Policy, manifests.APIService)
+// install applies the manifests, and has a user who may do everything with VMs.
+func (c *cluster) install(ctx context.Context, port int) error {
+	objects, err := manifests.Objects(manifests.CRD, manifests.RBAC, manifests.Policy)
 	if err != nil {
 		return err
 	}
-	for _, o := range objects {
-		switch o.GetKind() {
-		case "Service":
-			o.Object["spec"] = map[string]any{"type": "ExternalName", "externalName": "localhost"}
-		case "APIService":
-			if err := unstructured.SetNestedField(o.Object, int64(port), "spec", "service", "port"); err != nil {
-				return err
-			}
-		}
-	}
 	if err := manifests.Apply(ctx, c.client, objects); err != nil {
+		return err
+	}
+	if err := kubecluster.Expose(ctx, c.client, port); err != nil {
 		return err
 	}
 	return c.client.Create(ctx, &rbacv1.ClusterRoleBinding{

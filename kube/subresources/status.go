@@ -78,7 +78,7 @@ func (s *Server) logged(next http.Handler) http.Handler {
 		if e.end != "" {
 			line = append(line, "end", e.end)
 		}
-		if e.user == "" && counted.code < http.StatusBadRequest {
+		if e.user == "" && (counted.code < http.StatusBadRequest || counted.code == http.StatusNotFound) {
 			s.log.Debug("request", line...) // discovery, which the API server asks for all the time
 			return
 		}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vmseed/vmseed/internal/supervisor"
@@ -80,9 +81,12 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.install(ctx); err != nil {
 		return fmt.Errorf("installing vmseed into the cluster: %w", err)
 	}
-	controller, err := c.prepareController()
+	controller, port, err := c.prepareController()
 	if err != nil {
 		return err
+	}
+	if err := Expose(ctx, c.Client, port); err != nil {
+		return fmt.Errorf("installing the API of subresources: %w", err)
 	}
 	c.controller = controller
 	started := []*Process{controller}
@@ -117,25 +121,45 @@ func (c *Cluster) install(ctx context.Context) error {
 	return manifests.Apply(ctx, c.Client, objects)
 }
 
-// prepareController makes the controller, as the service account that it has in a cluster.
-func (c *Cluster) prepareController() (*Process, error) {
+// Expose installs the API of subresources of a controller that is a process of this machine, with its port, and no pod
+// behind a Service.
+func Expose(ctx context.Context, c client.Client, port int) error {
+	objects, err := manifests.Objects(manifests.APIService)
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		switch o.GetKind() {
+		case "Service":
+			o.Object["spec"] = map[string]any{"type": "ExternalName", "externalName": "localhost"}
+		case "APIService":
+			if err := unstructured.SetNestedField(o.Object, int64(port), "spec", "service", "port"); err != nil {
+				return err
+			}
+		}
+	}
+	return manifests.Apply(ctx, c, objects)
+}
+
+// prepareController makes the controller, as the service account that it has in a cluster, and returns the port of its API.
+func (c *Cluster) prepareController() (*Process, int, error) {
 	dir := filepath.Join(c.options.Dir, "controller")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	account := "system:serviceaccount:" + Namespace + ":vmseed-controller"
 	config, err := c.WriteKubeconfig(filepath.Join(dir, "kubeconfig"), account, "system:serviceaccounts", "system:serviceaccounts:"+Namespace)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	ports, err := controlplane.FreePorts(2)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	return &Process{Name: "controller", dir: dir, program: c.options.Program, args: []string{
 		"controller", "--kubeconfig", config, "--install-namespace", Namespace, "--leader-elect", "--log-format", "json", "--metrics-listen", "0",
 		"--subresources-listen", fmt.Sprintf("127.0.0.1:%d", ports[0]), "--health-listen", fmt.Sprintf("127.0.0.1:%d", ports[1]),
-	}}, nil
+	}}, ports[0], nil
 }
 
 // prepareNode makes a node with the rights of a node and no others.
