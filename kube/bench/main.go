@@ -1,0 +1,108 @@
+// Command bench measures vmseed on Kubernetes without the guests: VirtualMachines are created at a real control plane, the
+// real controller and real nodes make pods of them and run those, and only the VMs are simulated. It prints how long it takes until
+// all run, what that costs the API server, and what each process needs.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/vmseed/vmseed/kube/internal/cluster"
+	"github.com/vmseed/vmseed/kube/node"
+)
+
+// options are what is measured.
+type options struct {
+	program        string
+	machines       int
+	nodes, clients int
+	limit          time.Duration
+	verbose        bool
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.program, "program", "vmseed-kube", "the program vmseed-kube, which runs the controller")
+	flag.IntVar(&o.machines, "vms", 1000, "how many VirtualMachines are created")
+	flag.IntVar(&o.nodes, "nodes", 10, "how many nodes there are")
+	flag.IntVar(&o.clients, "clients", 16, "how many clients create them")
+	flag.DurationVar(&o.limit, "limit", 10*time.Minute, "when to give up")
+	flag.BoolVar(&o.verbose, "v", false, "show what nodes log")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// run measures once.
+func run(ctx context.Context, o options) (err error) {
+	dir, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	log := slog.New(slog.DiscardHandler)
+	if o.verbose {
+		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	}
+	node.LogTo(log)
+	ctx, cancel := context.WithTimeout(ctx, o.limit)
+	defer cancel()
+	c, err := cluster.Start(ctx, cluster.Options{Dir: dir, Program: o.program})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Stop()) }()
+	nodes, stopNodes, err := startNodes(ctx, c, o.nodes, filepath.Join(dir, "nodes"), log)
+	if err != nil {
+		return err
+	}
+	defer stopNodes()
+	config, err := c.Config()
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	before, err := requests(ctx, client)
+	if err != nil {
+		return err
+	}
+	spent := processes()
+	watch, err := follow(ctx, config, o.machines)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	if err := create(ctx, config, o); err != nil {
+		return err
+	}
+	fmt.Printf("%d VirtualMachines are created after %.1f s\n", o.machines, time.Since(start).Seconds())
+	if err := watch.await(ctx, start); err != nil {
+		return errors.Join(err, watch.tell())
+	}
+	took := time.Since(start)
+	after, err := requests(ctx, client)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("all are Running after %.1f s, on %d nodes\n", took.Seconds(), len(nodes))
+	after.minus(before).tell(o.machines)
+	tell(processes(), spent)
+	return nil
+}
