@@ -1,0 +1,186 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/kubeobject"
+	"github.com/vmseed/vmseed/frontend"
+	"github.com/vmseed/vmseed/frontend/virtlet"
+	"github.com/vmseed/vmseed/image"
+	"github.com/vmseed/vmseed/kube/objects"
+	"github.com/vmseed/vmseed/kube/provider"
+)
+
+func testPod() *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "vm", UID: "3b0a", GenerateName: "vm-", OwnerReferences: []metav1.OwnerReference{{Name: "x"}},
+			Annotations:   map[string]string{provider.RuntimeAnnotation: provider.Runtime, corev1.LastAppliedConfigAnnotation: "canary"},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}},
+		Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "c", Image: "virtlet.cloud/tiny",
+			Env: []corev1.EnvVar{{Name: "IP", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.podIP"}}},
+				{Name: "NODE", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}}},
+			VolumeMounts: []corev1.VolumeMount{{Name: "kube-api-access-a"}, {Name: "dir", MountPath: "/dir"}}}},
+			Volumes: []corev1.Volume{{Name: "kube-api-access-a"}, {Name: "vmseed-src-0"}, {Name: "dir", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}},
+	}
+}
+
+func testHost(t *testing.T, client *fake.Clientset) *Host {
+	t.Helper()
+	h, err := New(Options{Client: client, Root: filepath.Join(t.TempDir(), "vms"), NodeIPs: []netip.Addr{netip.MustParseAddr("192.0.2.7")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// TestPodDocument leaves out what the cluster keeps in a pod for itself.
+func TestPodDocument(t *testing.T) {
+	pod := testPod()
+	before, _ := json.Marshal(pod)
+	text, err := podDocument(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"canary", "managedFields", "ownerReferences", "generateName", "kube-api-access", "vmseed-src"} {
+		if strings.Contains(string(text), word) {
+			t.Errorf("the document has %s: %s", word, text)
+		}
+	}
+	if after, _ := json.Marshal(pod); string(after) != string(before) {
+		t.Error("the pod was changed")
+	}
+}
+
+// TestMachine reads a pod with the addresses that the downward API offers.
+func TestMachine(t *testing.T) {
+	client := fake.NewClientset()
+	h := testHost(t, client)
+	m, source, l, err := h.machine(t.Context(), h.completed(testPod(), connection{}), local{objects.New(client), "n"})
+	if err != nil || l.HasErrors() || source != "" {
+		t.Fatalf("%v, %v, %q", err, l, source)
+	}
+	env := map[string]string{}
+	for _, v := range m.Environment {
+		env[v.Name] = v.Value.Reveal()
+	}
+	if env["IP"] != "192.0.2.7" || env["NODE"] != "node" || m.Name != "vm" || m.Namespace != "n" || m.Identity.UID != "3b0a" {
+		t.Errorf("%v, %s/%s", env, m.Namespace, m.Name)
+	}
+	volumes, l, err := h.volumes(t.Context(), testPod(), m, local{objects.New(client), "n"})
+	if err != nil || l.HasErrors() || len(volumes) != 1 || volumes[0].Name != "dir" {
+		t.Fatalf("volumes: %v, %v, %v", volumes, l, err)
+	}
+	if info, err := os.Stat(volumes[0].Path); err != nil || !info.IsDir() {
+		t.Errorf("the directory: %v", err)
+	}
+	if err := h.Remove(t.Context(), provider.RefOf(testPod())); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(volumes[0].Path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the directory is left: %v", err)
+	}
+}
+
+// TestDataSource refuses the name of a data source that there is none of.
+func TestDataSource(t *testing.T) {
+	client := fake.NewClientset()
+	h := testHost(t, client)
+	for name, ok := range map[string]bool{"configdrive": true, "nocloud-net": true, "floppy": false} {
+		pod := testPod()
+		pod.Annotations["vmseed.dev/datasource"] = name
+		_, source, l, err := h.machine(t.Context(), h.completed(pod, connection{}), local{objects.New(client), "n"})
+		if err != nil || l.HasErrors() == ok || ok && source != name || !ok && l[0].Code != provider.CodeAnnotation {
+			t.Errorf("%s: %q, %v, %v", name, source, l, err)
+		}
+	}
+}
+
+// TestOtherNamespace keeps the objects of other namespaces from a pod.
+func TestOtherNamespace(t *testing.T) {
+	client := fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "s"}})
+	_, err := local{objects.New(client), "n"}.Resolve(t.Context(), kubeobject.Ref{Kind: kubeobject.Secret, Namespace: "other", Name: "s"})
+	if !errors.Is(err, frontend.ErrNotFound) || len(client.Actions()) != 0 {
+		t.Errorf("%v after %d calls", err, len(client.Actions()))
+	}
+}
+
+// TestPassing sorts out what is tried again.
+func TestPassing(t *testing.T) {
+	bad := func(codes ...diag.Code) (l diag.List) {
+		for _, c := range codes {
+			l.Add(diag.Diagnostic{Code: c, Severity: diag.Error, Summary: "x"})
+		}
+		return l
+	}
+	for _, c := range []struct {
+		name string
+		list diag.List
+		err  error
+		want string
+	}{
+		{"a definition that is wrong", bad(virtlet.CodeContainers), nil, ""},
+		{"a missing object", bad(virtlet.CodeMissingObject), nil, provider.ReasonConfigError},
+		{"a missing object, and what follows", bad(virtlet.CodeContainers, virtlet.CodeMissingKey), nil, provider.ReasonConfigError},
+		{"a warning about one", diag.List{{Code: virtlet.CodeMissingObject, Severity: diag.Warning}}, nil, ""},
+		{"no such image", bad(image.CodeBadImage), nil, provider.ReasonImagePull},
+		{"a registry that is away", nil, &image.Error{Fault: image.Unavailable, What: "away"}, provider.ReasonImagePull},
+	} {
+		err := passing(c.list, c.err)
+		var wait *provider.WaitError
+		if errors.As(err, &wait) != (c.want != "") || wait != nil && wait.Reason != c.want {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	other := errors.New("the disk is full")
+	if err := passing(nil, other); err != other {
+		t.Errorf("trouble of the host: %v", err)
+	}
+	for _, text := range []string{`Failed to get "write" lock`, `Failed to get shared "write" lock`, "Failed to get lock"} {
+		var wait *provider.WaitError
+		if err := locked(errors.New("QEMU says: " + text)); !errors.As(err, &wait) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestClaimed finds the device or file of a claim.
+func TestClaimed(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, claimImage), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	block := corev1.PersistentVolumeBlock
+	claim := func(name, volume string, mode *corev1.PersistentVolumeMode) *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: volume, VolumeMode: mode}}
+	}
+	volume := func(name string, source corev1.PersistentVolumeSource) *corev1.PersistentVolume {
+		return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: source}}
+	}
+	client := fake.NewClientset(claim("files", "dir", nil), claim("device", "path", &block), claim("free", "", nil), claim("far", "nfs", nil), claim("empty", "nothing", nil),
+		volume("dir", corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: dir}}),
+		volume("path", corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: filepath.Join(dir, claimImage)}}),
+		volume("nothing", corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: filepath.Join(dir, "none")}}),
+		volume("nfs", corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "s", Path: "/"}}))
+	for _, c := range []struct{ name, want string }{
+		{"files", ""}, {"device", ""}, {"free", "not bound"}, {"far", "local or hostPath"}, {"empty", "not ready"}, {"missing", "not found"},
+	} {
+		v, err := claimed(t.Context(), kubeobject.Ref{Kind: kubeobject.PersistentVolumeClaim, Namespace: "n", Name: c.name}, local{objects.New(client), "n"})
+		switch {
+		case c.want == "" && (err != nil || v.Path != filepath.Join(dir, claimImage)):
+			t.Errorf("%s: %+v, %v", c.name, v, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
