@@ -42,8 +42,7 @@ var refused = []struct {
 	{"an interface without a name", "domain: {" + memory + ", devices: {interfaces: [{bridge: {}}]}}", "spec.domain.devices.interfaces[0].name: Required value", true},
 	{"a field that does not exist", "domain: {" + memory + ", devices: {disk: []}}", `unknown field "spec.domain.devices.disk"`, true},
 	{"a field in other letter case", "domain: {" + memory + ", devices: {}, Memory: x}", `unknown field "spec.domain.Memory"`, true},
-	{"no memory", "domain: {devices: {}}", "no memory requested, at least one of 'spec.domain.memory.guest', " +
-		"'spec.domain.memory.hugepages.pageSize' or 'spec.domain.resources.requests.memory' must be set", false},
+	{"no memory", "domain: {devices: {}}", "no memory requested, at least one of 'spec.domain.memory.guest', ", false},
 	{"no source", withVolume("cloudInitNoCloud: {}"), "spec.volumes[0].cloudInitNoCloud must have at least one userdatasource or one networkdatasource set.", false},
 	{"2049 bytes", withVolume("cloudInitNoCloud: {userData: " + strings.Repeat("x", 2049) + "}"),
 		"spec.volumes[0].cloudInitNoCloud userdata exceeds 2048 byte limit. Should use UserDataSecretRef for larger data.", false},
@@ -65,10 +64,10 @@ var refused = []struct {
 		"DeclarativeHotplugVolumes feature gate not enabled, cannot define an empty CD-ROM disk", false},
 	{"two targets", "domain: {" + memory + ", devices: {disks: [{name: seed, disk: {}, cdrom: {}}]}}\nvolumes: [{name: seed, emptyDisk: {capacity: 1Gi}}]",
 		"spec.domain.devices.disks[0] can only have a single target type defined", false},
-	{"an interface without a network", "domain: {" + memory + ", devices: {interfaces: [{name: n, bridge: {}}]}}", "spec.domain.devices.interfaces[0].name 'n' not found.", false},
-	{"a network without an interface", "domain: {" + memory + ", devices: {}}\nnetworks: [{name: n, pod: {}}]", "spec.networks[0].name 'n' not found.", false},
-	{"a network without a kind", "domain: {" + memory + ", devices: {interfaces: [{name: n, bridge: {}}]}}\nnetworks: [{name: n}]", "should have a network type", false},
-	{"a network with two kinds", "domain: {" + memory + ", devices: {interfaces: [{name: n, bridge: {}}]}}\nnetworks: [{name: n, pod: {}, multus: {networkName: x}}]",
+	{"an interface without a network", "domain: {" + memory + ", devices: {interfaces: [{name: net, bridge: {}}]}}", "spec.domain.devices.interfaces[0].name 'net' not found.", false},
+	{"a network without an interface", "domain: {" + memory + ", devices: {}}\nnetworks: [{name: net, pod: {}}]", "spec.networks[0].name 'net' not found.", false},
+	{"a network without a kind", "domain: {" + memory + ", devices: {interfaces: [{name: net, bridge: {}}]}}\nnetworks: [{name: net}]", "should have a network type", false},
+	{"a network with two kinds", "domain: {" + memory + ", devices: {interfaces: [{name: net, bridge: {}}]}}\nnetworks: [{name: net, pod: {}, multus: {networkName: x}}]",
 		"should have only one network type", false},
 	{"no kind of credential", withCredential("{}"), "spec.accessCredentials[0] must have exactly one access credential type set", false},
 	{"no source of a credential", withCredential("{sshPublicKey: {source: {}, propagationMethod: {noCloud: {}}}}"),
@@ -94,7 +93,7 @@ var accepted = map[string]string{
 	"a password":           withCredential("{userPassword: {source: {secret: {secretName: s}}, propagationMethod: {qemuGuestAgent: {}}}}"),
 	"a key":                withCredential("{sshPublicKey: {source: {secret: {secretName: s}}, propagationMethod: {noCloud: {}}}}"),
 	"an empty host name":   "domain: {" + memory + ", devices: {}}\nhostname: ''",
-	"newer sources":        withVolume("cloudInitNoCloud: {userData: x, vendorData: y, metaData: {a: b}}"),
+	"newer sources":        withVolume("cloudInitNoCloud: {userData: x, vendorData: z, metaData: {a: b}}"),
 }
 
 func instance(namespace, spec string) string {
