@@ -264,6 +264,12 @@ func (n *nodeRun) provider(ctx context.Context, client kubernetes.Interface, ips
 		if err := networks.Tidy(ctx); err != nil {
 			n.log.Warn("networks of pods that are gone are not all given back", "error", err)
 		}
+		switch err := networks.Usable(ctx); {
+		case errors.Is(err, podnet.ErrNotConfigured):
+			n.log.Info("each VM gets a network of its own", "reason", err)
+		case err != nil:
+			n.log.Warn("pods wait until CNI can connect them", "reason", err)
+		}
 	}
 	runner, err := host.New(host.Options{Client: client, Root: filepath.Join(n.state, "vms"), Images: store, Names: names, Networks: networks,
 		NodeIPs: ips, Hypervisor: hypervisor.Options{Accel: n.accel}, Supervisor: []string{program, "supervise"}, Log: n.log})
