@@ -144,6 +144,9 @@ func TestTap(t *testing.T) {
 
 		ctx, cancel := context.WithTimeout(t.Context(), 2*limit)
 		defer cancel()
+		if u, err := client.Usage(ctx); err != nil || u.NetworkReceivedBytes == 0 || u.NetworkSentBytes == 0 {
+			t.Errorf("it uses %+v, %v", u, err)
+		}
 		s, err := client.State(ctx)
 		if err != nil {
 			t.Fatal(err)

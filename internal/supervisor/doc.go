@@ -8,6 +8,10 @@
 // through its networks break, and new ones wait until the new supervisor is there. Nothing the guest wrote to its console
 // or reported is lost.
 //
+// A NIC may be plugged into a tap device of the host instead, in any network namespace. The supervisor opens it for QEMU, keeps
+// the guest from metadata services of the host's network, and answers what the guest asks of the link itself: for its addresses,
+// where the plan says so, and for its metadata service. QEMU keeps the device when the supervisor ends, and the device its filter.
+//
 // Credentials that the guest agent sets are in no file of the VM. A client hands them to the supervisor, which keeps them
 // until the agent has taken them, and forgets them then. They end with a supervisor that ends before that; whoever wants
 // them set hands them over again.

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/vmseed/vmseed/internal/tap"
 )
 
 // DialGuest connects to a TCP port of the guest, over the network that the supervisor gives it, or to the address that it
@@ -105,7 +107,7 @@ type Usage struct {
 	DiskReadBytes  int64 `json:"diskReadBytes,omitempty"`
 	DiskWriteBytes int64 `json:"diskWriteBytes,omitempty"`
 	// NetworkReceivedBytes and NetworkSentBytes are what the guest got and sent by the networks that its supervisor gives it,
-	// since that supervisor started.
+	// since that supervisor started, and by the tap devices of the host, since those were made.
 	NetworkReceivedBytes int64 `json:"networkReceivedBytes,omitempty"`
 	NetworkSentBytes     int64 `json:"networkSentBytes,omitempty"`
 }
@@ -141,6 +143,12 @@ func (s *supervisor) serveUsage(w http.ResponseWriter, r *http.Request) {
 		received, sent := n.Traffic()
 		u.NetworkReceivedBytes += received
 		u.NetworkSentBytes += sent
+	}
+	for _, t := range s.plan.Taps {
+		if received, sent, err := tap.Traffic(t.device()); err == nil {
+			u.NetworkReceivedBytes += received
+			u.NetworkSentBytes += sent
+		}
 	}
 	if m := s.qemu(); m != nil {
 		var balloon struct {

@@ -78,28 +78,57 @@ func Protect(d Device, f Filter) error {
 
 // master returns the number of the bridge that a device is a port of.
 func master(device int) (int, error) {
-	link, err := dialNetlink()
+	value, err := describe(device, unix.IFLA_MASTER)
+	if err == nil && len(value) < 4 {
+		err = fmt.Errorf("%w: it is no port of a bridge", os.ErrNotExist)
+	}
 	if err != nil {
 		return 0, err
+	}
+	return int(native32(value)), nil
+}
+
+// Traffic counts the bytes that the guest of a device has received and sent.
+func Traffic(d Device) (received, sent int64, err error) {
+	err = d.inside(func() error {
+		device, err := net.InterfaceByName(d.Name)
+		if err != nil {
+			return err
+		}
+		counters, err := describe(device.Index, unix.IFLA_STATS64) // struct rtnl_link_stats64
+		if err != nil || len(counters) < 32 {
+			return err
+		}
+		sent, received = int64(binary.NativeEndian.Uint64(counters[16:])), int64(binary.NativeEndian.Uint64(counters[24:]))
+		return nil
+	})
+	return received, sent, err
+}
+
+// describe returns an attribute of a device, nil when it has none of the kind.
+func describe(device int, wanted uint16) ([]byte, error) {
+	link, err := dialNetlink()
+	if err != nil {
+		return nil, err
 	}
 	defer link.close()
 	request := make([]byte, unix.SizeofIfInfomsg)
 	binary.NativeEndian.PutUint32(request[4:], uint32(device))
 	answer, err := link.ask(unix.RTM_GETLINK, 0, request)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	for rest := answer[min(unix.SizeofIfInfomsg, len(answer)):]; len(rest) >= unix.SizeofRtAttr; {
 		size, kind := int(native16(rest)), native16(rest[2:])
 		if size < unix.SizeofRtAttr || size > len(rest) {
 			break
 		}
-		if kind == unix.IFLA_MASTER && size >= unix.SizeofRtAttr+4 {
-			return int(native32(rest[unix.SizeofRtAttr:])), nil
+		if kind == wanted {
+			return rest[unix.SizeofRtAttr:size], nil
 		}
 		rest = rest[min(aligned(size), len(rest)):]
 	}
-	return 0, fmt.Errorf("%w: it is no port of a bridge", os.ErrNotExist)
+	return nil, nil
 }
 
 // control is the head of a message to traffic control (struct tcmsg).

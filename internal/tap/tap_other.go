@@ -14,6 +14,9 @@ func Open(Device) (*os.File, error) { return nil, errors.ErrUnsupported }
 // Protect fails.
 func Protect(Device, Filter) error { return errors.ErrUnsupported }
 
+// Traffic fails.
+func Traffic(Device) (received, sent int64, err error) { return 0, 0, errors.ErrUnsupported }
+
 // Port is a way to exchange frames with the guest at a tap device.
 type Port struct{}
 
