@@ -216,3 +216,54 @@ func TestNotPluggable(t *testing.T) {
 	serve(t, g.ns, ":7", "alone")
 	mustCall(t, "host", host, "10.72.0.2:7", "alone")
 }
+
+// TestAtTheSameTime sets up pods all at once, each of them twice.
+func TestAtTheSameTime(t *testing.T) {
+	n := newNode(t, map[string]string{"10-net.conflist": bridged("cluster", "cni-s", `[{"subnet": "10.76.0.0/24"}]`, "")})
+	type answer struct {
+		name string
+		a    Attachment
+		err  error
+	}
+	answers := make(chan answer)
+	const pods, times = 5, 2
+	for i := range pods * times {
+		go func() {
+			name := fmt.Sprintf("pod%d", i/times)
+			a, err := n.Setup(context.Background(), pod(name))
+			answers <- answer{name, a, err}
+		}()
+	}
+	owner := map[string]string{}
+	for range pods * times {
+		x := <-answers
+		if x.err != nil {
+			t.Errorf("%s: %v", x.name, x.err)
+			continue
+		}
+		ip := x.a.IPs[0].String()
+		if other, taken := owner[ip]; taken && other != x.name {
+			t.Errorf("%s and %s have the address %s", other, x.name, ip)
+		}
+		owner[ip] = x.name
+	}
+	if len(owner) != pods {
+		t.Errorf("%d pods have %d addresses", pods, len(owner))
+	}
+
+	// What somebody takes from a pod's namespace is missed.
+	broken := pod("pod0")
+	err := within(n.netns(broken.UID), func() error {
+		l, err := netlink.LinkByName(tapPrefix + "0")
+		return errors.Join(err, netlink.LinkDel(l))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, again := n.Setup(context.Background(), broken)
+	for _, err := range []error{n.Check(context.Background(), broken.UID), again} {
+		if err == nil || !strings.Contains(err.Error(), tapPrefix+"0") {
+			t.Errorf("without its tap: %v", err)
+		}
+	}
+}
