@@ -399,6 +399,28 @@ func TestStop(t *testing.T) {
 	}
 }
 
+// TestGrace holds how long a guest may take to shut down. Without any time its pod would be gone before its node has stopped it.
+func TestGrace(t *testing.T) {
+	told := func(seconds int64) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: epoch}, DeletionGracePeriodSeconds: &seconds}}
+	}
+	for _, c := range []struct {
+		stated any
+		pod    *corev1.Pod
+		want   int64
+		again  bool
+	}{
+		{nil, &corev1.Pod{}, 0, false}, {int64(7), &corev1.Pod{}, 7, false}, {int64(0), &corev1.Pod{}, 1, false}, {int64(-1), &corev1.Pod{}, 0, false},
+		{int64(0), told(30), 1, true}, {int64(30), told(30), 30, false}, {int64(0), told(1), 1, false}, {"soon", told(30), 0, false},
+	} {
+		vmi := empty(vmiKind)
+		vmi.Object["spec"] = map[string]any{"terminationGracePeriodSeconds": c.stated}
+		if seconds, again := (&vmiPass{vmi: vmi}).grace(c.pod); seconds != c.want || again != c.again {
+			t.Errorf("%v: %d %v, want %d %v", c.stated, seconds, again, c.want, c.again)
+		}
+	}
+}
+
 // request does what virtctl start and stop do.
 func (w *world) request(r virtv1.VirtualMachineStateChangeRequest) {
 	w.t.Helper()

@@ -245,11 +245,10 @@ func (p *vmiPass) end(ctx context.Context) error {
 	if pod == nil {
 		return p.release(ctx)
 	}
-	if pod.DeletionTimestamp == nil {
+	if grace, again := p.grace(pod); pod.DeletionTimestamp == nil || again {
 		options := []client.DeleteOption{client.Preconditions{UID: &pod.UID}}
-		// What the instance says now counts: whoever stops by force says 0 there.
-		if seconds, ok, err := unstructured.NestedInt64(p.vmi.Object, "spec", "terminationGracePeriodSeconds"); ok && err == nil && seconds >= 0 {
-			options = append(options, client.GracePeriodSeconds(seconds))
+		if grace > 0 {
+			options = append(options, client.GracePeriodSeconds(grace))
 		}
 		if err := client.IgnoreNotFound(p.client.Delete(ctx, pod, options...)); err != nil {
 			return fmt.Errorf("deleting the launcher pod: %w", err)
@@ -260,6 +259,19 @@ func (p *vmiPass) end(ctx context.Context) error {
 		p.view.nodeLost = p.nodeLost(ctx, pod.Spec.NodeName)
 	}
 	return p.write(ctx)
+}
+
+// grace returns how many seconds the guest has to shut down by what the instance says now, which whoever stops by force has made
+// shorter; 0 means what the pod says. again is true when the pod was told a longer time already. It is never less than a
+// second: without any, the pod would be gone before its node has stopped the VM.
+func (p *vmiPass) grace(pod *corev1.Pod) (seconds int64, again bool) {
+	stated, ok, err := unstructured.NestedInt64(p.vmi.Object, "spec", "terminationGracePeriodSeconds")
+	if !ok || err != nil || stated < 0 {
+		return 0, false
+	}
+	stated = max(stated, 1)
+	told := pod.DeletionGracePeriodSeconds
+	return stated, pod.DeletionTimestamp != nil && told != nil && stated < *told
 }
 
 // release takes the finalizer away.

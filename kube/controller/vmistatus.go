@@ -16,7 +16,7 @@ import (
 	"github.com/vmseed/vmseed/kube/launch"
 )
 
-// Reasons of the conditions of instances. Those of Ready are KubeVirt's, but for the last.
+// Reasons of the conditions of instances. Those of Ready are KubeVirt's, but for the last two.
 const (
 	reasonGate            = "FeatureGateDisabled"
 	reasonNoClaim         = "FailedPvcNotFound"
@@ -25,6 +25,8 @@ const (
 	reasonGuestNotRunning = "GuestNotRunning"
 	reasonNoReadiness     = "PodConditionMissing"
 	reasonNodeUnreachable = "NodeUnreachable"
+	// reasonPaused is how nodes say that the guest's processors stand still, as after an error of its disk.
+	reasonPaused = "Paused"
 )
 
 // podView is what the status of an instance is made of: its launcher pod, if there is one, and the node of that.
@@ -117,6 +119,11 @@ func (v podView) conditions(out *virtv1.VirtualMachineInstanceStatus) {
 	}
 	if c := v.podCondition(launch.ConditionFirstBoot); c.Type != "" {
 		set(condition{kind: string(launch.ConditionFirstBoot), status: c.Status, reason: c.Reason, message: c.Message})
+	}
+	if c := v.podCondition(corev1.PodReady); c.Status == corev1.ConditionFalse && c.Reason == reasonPaused && out.Phase == virtv1.Running {
+		set(condition{kind: string(virtv1.VirtualMachineInstancePaused), status: corev1.ConditionTrue, reason: c.Reason, message: c.Message})
+	} else {
+		out.Conditions = dropInstance(out.Conditions, virtv1.VirtualMachineInstancePaused)
 	}
 	agent := v.podCondition(launch.ConditionGuestAgent)
 	if agent.Status == corev1.ConditionTrue && out.Phase == virtv1.Running {

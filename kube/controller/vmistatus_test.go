@@ -115,6 +115,10 @@ func TestInstanceDetails(t *testing.T) {
 	if c := instanceCondition(out.Conditions, "vmseed.dev/FirstBoot"); c.Reason != "Done" || out.NodeName != "n" || out.ActivePods["u"] != "n" || *out.QOSClass != "Burstable" {
 		t.Errorf("%+v", out)
 	}
+	pod.Status.Conditions = []corev1.PodCondition{on(corev1.PodReady, "False", "Paused", "no space left")}
+	if paused := (podView{vmi: vmi, pod: pod, now: metav1.NewTime(epoch)}).status(out); instanceCondition(paused.Conditions, virtv1.VirtualMachineInstancePaused).Message != "no space left" {
+		t.Errorf("a guest that stands still: %+v", paused.Conditions)
+	}
 	pod.Status.Conditions = nil
 	if again := (podView{vmi: vmi, pod: pod, now: metav1.NewTime(epoch)}).status(out); strings.Contains(cmp.Diff(out, again), "GuestOSInfo") || instanceCondition(again.Conditions, virtv1.VirtualMachineInstanceAgentConnected).Type != "" {
 		t.Error("the agent is gone: the condition goes, and what it said stays")

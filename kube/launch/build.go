@@ -116,6 +116,7 @@ type builder struct {
 func (b *builder) pod(secret string) *corev1.Pod {
 	grace := int64(defaultGrace)
 	b.decode(&grace, "terminationGracePeriodSeconds")
+	grace = max(grace, 1) // with none the pod would be gone before its node has stopped the VM
 	no := false
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: PodName(b.vmi), Namespace: b.vmi.GetNamespace(), Labels: b.labels(),
