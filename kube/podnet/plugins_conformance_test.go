@@ -134,7 +134,7 @@ func TestPtp(t *testing.T) {
 func TestLinkLocalGateway(t *testing.T) {
 	for _, c := range []struct{ name, proxy, permanent, ip string }{
 		{"proxy ARP", "1", "", "10.65.0.7"},
-		{"a permanent neighbour", "0", `ip -n pod neigh add 169.254.1.1 dev $CNI_IFNAME lladdr $mac nud permanent`, "10.65.0.8"},
+		{"a permanent neighbour", "0", `$in neigh add 169.254.1.1 dev $CNI_IFNAME lladdr $mac nud permanent`, "10.65.0.8"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := newNode(t, map[string]string{"10-few.conf": `{"cniVersion": "0.3.1", "name": "few", "type": "few"}`})
@@ -161,15 +161,17 @@ func few(proxy, permanent, ip string) string {
 VERSION) echo '{"cniVersion": "0.3.1", "supportedVersions": ["0.3.1"]}' ;;
 DEL) ip link del few0 2>/dev/null || : ;;
 ADD)
-	mkdir -p /run/netns; touch /run/netns/pod; mount --bind "$CNI_NETNS" /run/netns/pod; trap 'umount /run/netns/pod' EXIT
-	ip link add few0 type veth peer name "$CNI_IFNAME" netns pod
+	ip link add few0 type veth peer name few1
 	ip link set few0 up
 	echo ` + proxy + ` >/proc/sys/net/ipv4/conf/few0/proxy_arp
 	mac=$(ip -br link show few0 | awk '{print $3}')
-	ip -n pod link set "$CNI_IFNAME" up
-	ip -n pod addr add ` + ip + `/32 dev "$CNI_IFNAME"
-	ip -n pod route add 169.254.1.1 dev "$CNI_IFNAME" scope link
-	ip -n pod route add default via 169.254.1.1 dev "$CNI_IFNAME"
+	ip link set few1 netns "$CNI_NETNS"
+	in="nsenter --net=$CNI_NETNS ip"
+	$in link set few1 name "$CNI_IFNAME"
+	$in link set "$CNI_IFNAME" up
+	$in addr add ` + ip + `/32 dev "$CNI_IFNAME"
+	$in route add 169.254.1.1 dev "$CNI_IFNAME" scope link
+	$in route add default via 169.254.1.1 dev "$CNI_IFNAME"
 	` + permanent + `
 	ip route add ` + ip + `/32 dev few0
 	echo '{"cniVersion": "0.3.1", "ips": [{"version": "4", "address": "` + ip + `/32"}]}' ;;
