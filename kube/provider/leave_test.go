@@ -80,6 +80,27 @@ func TestDeleteWhileStarting(t *testing.T) {
 	})
 }
 
+// TestDeleteBetweenRuns deletes a pod whose VM waits to be started again.
+func TestDeleteBetweenRuns(t *testing.T) {
+	lie(t, func(b *bed) {
+		pod := b.create(nil)
+		for range 2 {
+			b.runner.guest(pod.UID).ends(supervisor.Stopped, "it was shut down")
+			synctest.Wait()
+		}
+		b.is(pod, "Running waiting=CrashLoopBackOff restarts=1 last=Completed not:ContainersNotReady")
+		b.runner.onRemove = func(Ref) {
+			if o := b.p.byUID(pod.UID).look().Over; o == nil || o.Phase != corev1.PodSucceeded {
+				t.Errorf("the end: %+v", o)
+			}
+		}
+		if err := b.p.DeletePod(b.t.Context(), leaving(pod, 30)); err != nil {
+			t.Fatal(err)
+		}
+		b.is(pod, "gone")
+	})
+}
+
 // TestGuard keeps the object of a VM that is still there, and lets others go.
 func TestGuard(t *testing.T) {
 	lie(t, func(b *bed) {

@@ -130,6 +130,10 @@ func (v *vm) remove(ctx context.Context) bool {
 	if v.look().Over == nil {
 		_ = v.remember(func() {
 			v.rec.Over = &over{Phase: corev1.PodFailed, Message: "the pod was deleted before its VM ran"}
+			if r := v.rec.Run; r.Ended != nil {
+				r.Purpose = forDeletion
+				v.rec.Over = verdict(v.pod.Spec.RestartPolicy, r)
+			}
 		})
 	}
 	steps := []func() error{

@@ -154,6 +154,23 @@ func TestPassing(t *testing.T) {
 	}
 }
 
+// TestAdvised keeps the flags of the command from the users of pods.
+func TestAdvised(t *testing.T) {
+	l := advised(diag.List{
+		{Code: 1, Severity: diag.Error, Summary: "a", Remedy: "write b; or give it with --image"},
+		{Code: 2, Severity: diag.Error, Summary: "a", Remedy: "name one with --volume X=DIRECTORY"},
+		{Code: 3, Severity: diag.Note, Summary: "the claim is not in the input; name it with --volume"},
+		{Code: 4, Severity: diag.Warning, Summary: "a", Remedy: "write c"},
+	})
+	var got []string
+	for _, d := range l {
+		got = append(got, d.Code.String()+" "+d.Remedy)
+	}
+	if text := strings.Join(got, "|"); text != "VS0001 write b|VS0002 |VS0004 write c" {
+		t.Errorf("got %s", text)
+	}
+}
+
 // TestClaimed finds the device or file of a claim.
 func TestClaimed(t *testing.T) {
 	dir := t.TempDir()

@@ -27,10 +27,8 @@ type connection struct {
 func (h *Host) connect(ctx context.Context, s provider.Start) (connection, diag.List, error) {
 	none := errors.New("the node was started without networks of pods")
 	if h.options.Networks != nil {
-		s.Progress("SettingUpNetwork")
 		a, err := h.options.Networks.Setup(ctx, podnet.FromPod(s.Pod))
 		if err == nil {
-			s.Progress("")
 			return connection{a, true}, a.Diagnostics, nil
 		}
 		if !errors.Is(err, podnet.ErrNotConfigured) {

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +31,30 @@ import (
 
 // Start starts the VM of a pod, for the first time or again.
 func (h *Host) Start(ctx context.Context, s provider.Start) (provider.Started, diag.List, error) {
+	started, list, err := h.start(ctx, s)
+	return started, advised(list), err
+}
+
+// advised leaves out what of the advice is for users of the command: its flags are not at hand for a pod.
+func advised(l diag.List) diag.List {
+	var out diag.List
+	for _, d := range l {
+		if d.Severity == diag.Note && strings.Contains(d.Summary, "--volume") {
+			continue // a claim, which the node looks for itself
+		}
+		if strings.Contains(d.Remedy, "--") {
+			d.Remedy, _, _ = strings.Cut(d.Remedy, "; or ")
+		}
+		if strings.Contains(d.Remedy, "--") {
+			d.Remedy = ""
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// start is Start with all that there is to say.
+func (h *Host) start(ctx context.Context, s provider.Start) (provider.Started, diag.List, error) {
 	r := provider.RefOf(s.Pod)
 	if found, err := h.Find(ctx, r); err == nil {
 		if now, err := found.Guest.State(ctx); err != nil || now.Status.Alive() {
@@ -122,8 +147,9 @@ func annotations(pod *corev1.Pod) (l diag.List) {
 func (h *Host) prepare(ctx context.Context, m machine.Machine, o boot.Options, s provider.Start) (*boot.Prepared, diag.List, error) {
 	launcher := h.launcher
 	launcher.Pulling = func(ref image.Reference) (func(image.Progress), func()) {
-		s.Progress("PullingImage: " + ref.String())
-		return func(image.Progress) {}, func() { s.Progress("") }
+		// What is at hand is not fetched, and brings no word of progress.
+		told := sync.OnceFunc(func() { s.Progress("PullingImage: " + ref.String()) })
+		return func(image.Progress) { told() }, func() {}
 	}
 	if c, err := supervisor.Open(launcher.Dir(m, o), h.options.Supervisor...); err == nil && !s.Fresh {
 		return launcher.Again(ctx, m, o)
@@ -174,7 +200,7 @@ func passing(l diag.List, err error) error {
 	if err != nil {
 		var e *image.Error
 		if errors.As(err, &e) {
-			return waitFor(provider.ReasonImagePull, err)
+			return waitFor(provider.ReasonImagePull, e) // without the command's advice about its flags
 		}
 		return err
 	}
