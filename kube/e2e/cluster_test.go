@@ -92,7 +92,7 @@ func begin(t *testing.T) (*world, error) {
 	for name, link := range map[string]string{
 		"cloud-images.ubuntu.com/xenial/current/xenial-server-cloudimg-amd64-disk1.img": testguest.Disk(t),
 		"kubevirt/fedora-cloud-container-disk-demo.img":                                 testguest.IgnitionDisk(t),
-		"kubevirt/cirros-container-disk-demo.img":                                       testguest.Disk(t),
+		"kubevirt/cirros-container-disk-demo:devel.img":                                 testguest.Disk(t),
 	} {
 		path := filepath.Join(w.images, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.Symlink(link, path)); err != nil {

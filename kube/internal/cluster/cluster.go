@@ -114,7 +114,7 @@ func (c *Cluster) start(ctx context.Context) error {
 // install applies what vmseed needs in a cluster, but for the Deployment of the controller: there are no nodes for
 // containers here.
 func (c *Cluster) install(ctx context.Context) error {
-	objects, err := manifests.Objects(manifests.CRD, manifests.RBAC, manifests.Policy)
+	objects, err := manifests.Objects(manifests.CRD, manifests.RBAC, manifests.Policy, manifests.Node, manifests.Virtlet)
 	if err != nil {
 		return err
 	}
