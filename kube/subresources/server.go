@@ -178,6 +178,7 @@ func (s *Server) Start(ctx context.Context) error {
 		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	tlsListener := tls.NewListener(netutil.LimitListener(listener, s.options.Connections), s.tlsConfig())
+	defer s.streams.end()
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(tlsListener) }()
 	s.log.Info("serving subresources", "group", Group, "address", listener.Addr().String())

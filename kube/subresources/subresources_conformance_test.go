@@ -252,6 +252,16 @@ func TestCallers(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d", test.name, code, body, test.want)
 		}
 	}
+	// kubectl alone will do; the request before has started the machine.
+	replace := exec.CommandContext(t.Context(), shared.Kubectl, "--kubeconfig", shared.kubeconfig(t, "owner"), "replace", "--raw",
+		path("v1alpha3", namespace, "virtualmachines", "x", "stop"), "-f", "-")
+	replace.Stdin = strings.NewReader("{}")
+	said, err := replace.CombinedOutput()
+	vm := &kubevirtv1.VirtualMachine{}
+	must(t, shared.client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "x"}, vm))
+	if err != nil || *vm.Spec.RunStrategy != kubevirtv1.RunStrategyHalted {
+		t.Errorf("kubectl replace --raw: %v, strategy %s\n%s", err, *vm.Spec.RunStrategy, said)
+	}
 	// Headers that a client of the API server adds itself do not reach the server.
 	config, err = shared.As("stranger")
 	must(t, err)
