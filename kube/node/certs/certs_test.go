@@ -187,7 +187,7 @@ func newIssuer(t *testing.T) *issuer {
 		go func() {
 			<-i.approved
 			signed := request.DeepCopy()
-			signed.Status = certificatesv1.CertificateSigningRequestStatus{Certificate: sign(t, request.Spec.Request, n),
+			signed.Status = certificatesv1.CertificateSigningRequestStatus{Certificate: sign(t, request.Spec.Request, n, 2*time.Second),
 				Conditions: []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue}}}
 			if err := i.Tracker().Update(certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests"), signed, ""); err != nil {
 				t.Error(err)
@@ -198,7 +198,8 @@ func newIssuer(t *testing.T) *issuer {
 	return i
 }
 
-func sign(t *testing.T, request []byte, serial int64) []byte {
+// sign issues what is requested, for a time.
+func sign(t *testing.T, request []byte, serial int64, life time.Duration) []byte {
 	block, _ := pem.Decode(request)
 	asked, err := x509.ParseCertificateRequest(block.Bytes)
 	if err != nil {
@@ -211,7 +212,7 @@ func sign(t *testing.T, request []byte, serial int64) []byte {
 		return nil
 	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(serial), Subject: asked.Subject, DNSNames: asked.DNSNames, IPAddresses: asked.IPAddresses,
-		NotBefore: time.Now().Add(-time.Second), NotAfter: time.Now().Add(2 * time.Second)}
+		NotBefore: time.Now().Add(-time.Second), NotAfter: time.Now().Add(life)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, asked.PublicKey, key)
 	if err != nil {
 		t.Error(err)
@@ -281,3 +282,6 @@ func TestClientWithoutBootstrap(t *testing.T) {
 		t.Error("a node with hundreds of pods would wait for its own limit")
 	}
 }
+
+// clientCertificates has a server take whatever certificate a client shows.
+func clientCertificates() *tls.Config { return &tls.Config{ClientAuth: tls.RequestClientCert} }

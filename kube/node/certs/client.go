@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/certificate"
+	"k8s.io/client-go/util/connrotation"
 	"k8s.io/klog/v2"
 
 	"github.com/vmseed/vmseed/internal/atomicfile"
@@ -33,6 +35,8 @@ import (
 const (
 	requestsPerSecond = 100
 	requestsAtOnce    = 200
+	// dialTime is how long a connection to the API server may take, and how often one is asked whether it lives.
+	dialTime = 30 * time.Second
 )
 
 // Tune sets limits fit for a node with hundreds of pods, and the compact encoding of Kubernetes' own objects.
@@ -88,6 +92,9 @@ func Client(ctx context.Context, o ClientOptions) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A connection stays what it was when it was made: those of a certificate that is replaced must end before that expires.
+	dialer := connrotation.NewDialer((&net.Dialer{Timeout: dialTime, KeepAlive: dialTime}).DialContext)
+	config.Dial, store.replaced = dialer.DialContext, dialer.CloseAll
 	manager, err := certificate.NewManager(&certificate.Config{
 		Ctx:         withKlog(ctx, o.Logger),
 		ClientsetFn: o.requester(config),
@@ -171,6 +178,8 @@ func (o ClientOptions) write(c *rest.Config) error {
 type store struct {
 	certificate.FileStore
 	updated chan struct{}
+	// replaced is called after a new pair has taken the place of another.
+	replaced func()
 }
 
 func newStore(dir, prefix string, logger *slog.Logger) (*store, error) {
@@ -184,6 +193,9 @@ func newStore(dir, prefix string, logger *slog.Logger) (*store, error) {
 // Update implements certificate.Store.
 func (s *store) Update(cert, key []byte) (*tls.Certificate, error) {
 	c, err := s.FileStore.Update(cert, key)
+	if err == nil && s.replaced != nil {
+		s.replaced()
+	}
 	select {
 	case s.updated <- struct{}{}:
 	default:
