@@ -27,8 +27,8 @@ func hostProgram() string {
 }
 
 // hint is what to do about an object that the node authorizer keeps from the node.
-const hint = "a node may read what the volumes and the environment of its pods name: add it to the pod's volumes with optional: true, " +
-	"or install vmseed-kube's admission policy, which does that for objects that annotations name"
+const hint = "a node may read what the volumes and the environment of its pods name: install vmseed-kube's MutatingAdmissionPolicy vmseed-sources " +
+	"(config/virtlet), which adds a volume for what annotations name, and make the pod anew; or give it such a volume with optional: true"
 
 // local resolves objects of one namespace: those of others are no pod's business, whatever the node may read.
 type local struct {
