@@ -147,31 +147,7 @@ func TestTap(t *testing.T) {
 		if u, err := client.Usage(ctx); err != nil || u.NetworkReceivedBytes == 0 || u.NetworkSentBytes == 0 {
 			t.Errorf("it uses %+v, %v", u, err)
 		}
-		s, err := client.State(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := syscall.Kill(s.Supervisor, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		open := func() io.ReadWriteCloser {
-			console, err := client.Console(ctx)
-			for err != nil && ctx.Err() == nil { // the killed one may have taken the call
-				console, err = client.Console(ctx)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			return console
-		}
-		if err := typed(ctx, open(), "hello"); err != nil {
-			t.Fatal(err)
-		}
-		console := open()
-		defer console.Close()
-		defer context.AfterFunc(ctx, func() { _ = console.Close() })()
-		fmt.Fprintln(console, "again")
-		expect(t, console, fmt.Sprintf("%q", metadata4+" "+ours))
+		bereave(ctx, t, client, fmt.Sprintf("%q", metadata4+" "+ours))
 		atSSH(t, client)
 
 		if err := client.Stop(ctx, 0); err != nil {
@@ -195,6 +171,36 @@ func TestTap(t *testing.T) {
 			t.Errorf("the guest found\n%q, want\n%q", got, want)
 		}
 	})
+}
+
+// bereave kills the supervisor of a VM, and sees what the guest finds under the next one.
+func bereave(ctx context.Context, t *testing.T, c *supervisor.Client, finds string) {
+	t.Helper()
+	s, err := c.State(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(s.Supervisor, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	open := func() io.ReadWriteCloser {
+		console, err := c.Console(ctx)
+		for err != nil && ctx.Err() == nil { // the killed one may have taken the call
+			console, err = c.Console(ctx)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return console
+	}
+	if err := typed(ctx, open(), "hello"); err != nil {
+		t.Fatal(err)
+	}
+	console := open()
+	defer console.Close()
+	defer context.AfterFunc(ctx, func() { _ = console.Close() })()
+	fmt.Fprintln(console, "again")
+	expect(t, console, finds)
 }
 
 // atSSH reaches the guest by the forward to its SSH server and by its supervisor.
