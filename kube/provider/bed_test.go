@@ -135,6 +135,8 @@ type simGuest struct {
 	more   chan struct{}
 	// graces are those of the calls of Stop.
 	graces []time.Duration
+	// lost is how many calls of Stop get lost on their way.
+	lost int
 	// deaf guests are cut off when their grace is over; others shut down after a second.
 	deaf bool
 }
@@ -204,7 +206,13 @@ func (g *simGuest) Stop(ctx context.Context, grace time.Duration) error {
 	if g.deaf || grace < takes {
 		takes = grace
 	}
+	lost := g.lost > 0
+	g.lost--
 	g.mutex.Unlock()
+	if lost {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	timer := time.NewTimer(takes)
 	defer timer.Stop()
 	select {

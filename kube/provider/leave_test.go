@@ -67,6 +67,19 @@ func TestDeleteSooner(t *testing.T) {
 	})
 }
 
+// TestLostWish has the wish that a guest ends die with the supervisor that took it.
+func TestLostWish(t *testing.T) {
+	lie(t, func(b *bed) {
+		pod := b.create(nil)
+		b.runner.guest(pod.UID).lost = 1
+		if err := b.p.DeletePod(b.t.Context(), leaving(pod, 30)); err != nil {
+			t.Fatal(err)
+		}
+		b.after(30*time.Second + stopSlack + 2*time.Second)
+		b.is(pod, "gone")
+	})
+}
+
 // TestDeleteWhileStarting gives up a start.
 func TestDeleteWhileStarting(t *testing.T) {
 	lie(t, func(b *bed) {

@@ -180,21 +180,26 @@ func (v *vm) ask(p purpose, grace time.Duration, message string) bool {
 	return true
 }
 
+// stopSlack is how long a guest that was cut off may take to be gone, before it is cut off once more: a supervisor that was
+// killed meanwhile has taken the wish with it.
+const stopSlack = time.Minute
+
 // end has a guest end in the time that is left to it.
 func (v *vm) end(guest Guest) {
 	r := v.look().Run
-	grace := max(0, time.Until(r.Asked.Add(r.Grace)))
 	v.p.background(func() {
 		for {
-			err := guest.Stop(v.p.ctx, grace)
+			grace := max(0, time.Until(r.Asked.Add(r.Grace)))
+			ctx, cancel := context.WithTimeout(v.p.ctx, grace+stopSlack)
+			err := guest.Stop(ctx, grace)
+			cancel()
 			if err == nil || errors.Is(err, supervisor.ErrNotRunning) || errors.Is(err, supervisor.ErrNoVM) || v.p.ctx.Err() != nil {
 				return
 			}
-			v.p.log.Warn("a guest cannot be asked to shut down", "pod", v.ref, "error", err)
+			v.p.log.Warn("a guest does not end as asked", "pod", v.ref, "error", err)
 			if !v.p.sleep(v.p.ctx, retryFirst) {
 				return
 			}
-			grace = max(0, time.Until(r.Asked.Add(r.Grace)))
 		}
 	})
 }
