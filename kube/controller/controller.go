@@ -251,17 +251,21 @@ func (c *controller) event(u *unstructured.Unstructured, kind, reason, note stri
 	c.recorder.Eventf(u, nil, kind, reason, "Reconcile", "%s", note)
 }
 
-// settling is how long the status of a young object that is on its way may stay unwritten while many are.
-const settling = 2 * time.Second
+// settling is how long the status of an object that is on its way may stay unwritten while many are, from when the object was
+// made, and glance how often to look whether they still are.
+const (
+	settling = 10 * time.Second
+	glance   = 2 * time.Second
+)
 
 // unsettled returns how long to wait before a status with one of the words for the way is written, or 0. When hundreds of machines
 // start at once, most are past them before anybody could look, and each costs a request to the API server.
 func (c *controller) unsettled(u *unstructured.Unstructured, old, now string, way ...string) time.Duration {
-	age := c.now().Sub(u.GetCreationTimestamp().Time)
-	if old == now || !slices.Contains(way, now) || age >= settling || !c.pace.busy(c.now()) {
+	left := settling - c.now().Sub(u.GetCreationTimestamp().Time)
+	if old == now || !slices.Contains(way, now) || left <= 0 || !c.pace.busy(c.now()) {
 		return 0
 	}
-	return settling - age
+	return min(left, glance)
 }
 
 // pace counts how many objects are made in a second.

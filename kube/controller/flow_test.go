@@ -565,7 +565,10 @@ func TestPace(t *testing.T) {
 	if d := cmp.Diff([]string{"patch VirtualMachine", "create VirtualMachineInstance", "create Secret", "create Pod"}, w.writes); d != "" {
 		t.Errorf("requests (-want +got):\n%s", d)
 	}
-	w.clock = w.clock.Add(settling)
+	if wait := w.look(vmReconciler{w.controller}.Reconcile).RequeueAfter; wait != glance || len(w.writes) != 4 {
+		t.Errorf("while others start: %v, requests %v", wait, w.writes)
+	}
+	w.clock = w.clock.Add(glance)
 	w.settle()
 	if vm, vmi := w.status(); vm.PrintableStatus != "Starting" || vmi.Phase != "Scheduling" {
 		t.Errorf("later: %s, %s", vm.PrintableStatus, vmi.Phase)
