@@ -34,7 +34,7 @@ var (
 	// ErrEnded means that the guest ended before it said how its first boot went.
 	ErrEnded = errors.New("the guest ended before it reported")
 	// ErrNoAgent means that the guest has no guest agent that answers.
-	ErrNoAgent = errors.New("the guest agent does not answer; the guest needs the package qemu-guest-agent, and time to start it")
+	ErrNoAgent = errors.New("the guest agent does not answer")
 	// ErrExecBlocked means that the guest's agent is told not to run programs.
 	ErrExecBlocked = errors.New("the guest agent may not run programs")
 	// ErrUnreachable means that nothing in the guest answers at a port.
