@@ -152,11 +152,13 @@ fuzz: check-go
 bench: check-go
 	go test -run '^$$' -bench . -benchmem ./format/... ./image
 	cd bench && go run . && go run ./imds
+	cd kube && dir=$$(mktemp -d) && go build -o $$dir ./cmd/vmseed-kube && go run ./bench -program $$dir/vmseed-kube; rm -r $$dir
 	cd interop && go test -run '^$$' -bench . -benchmem ./...
 
 # Packages whose tests have the flag -update.
 golden: check-go
-	go test $$(grep -rlE --include='*_test.go' 'flag.Bool\("update"' . | xargs -n1 dirname | sort -u) -update
+	go test $$(grep -rlE --include='*_test.go' 'flag.Bool\("update"' . | grep -v '^./kube/' | xargs -n1 dirname | sort -u) -update
+	cd kube && go test $$(grep -rlE --include='*_test.go' 'flag.Bool\("update"' . | xargs -n1 dirname | sort -u) -update
 
 # All phases run even when one fails; the table at the end fails then.
 test: check-go
