@@ -299,8 +299,9 @@ func (w *world) kubectl(t *testing.T) {
 		_, err := w.admin.CoreV1().Pods("default").Get(t.Context(), "vm", metav1.GetOptions{})
 		return apierrors.IsNotFound(err), nil
 	}, func(gone bool) bool { return gone })
-	if key := <-r.provider.gone; key != "default/vm" || r.provider.starts != 1 {
-		t.Errorf("%s is deleted after %d starts", key, r.provider.starts)
+	key := <-r.provider.gone
+	if _, starts := r.provider.seen(); key != "default/vm" || starts != 1 {
+		t.Errorf("%s is deleted after %d starts", key, starts)
 	}
 }
 
@@ -478,8 +479,8 @@ func (w *world) drain(t *testing.T) {
 		t.Fatal(err)
 	}
 	n, err := w.get("drain")()
-	if err != nil || !n.Spec.Unschedulable || len(r.provider.pods) != 0 {
-		t.Errorf("%v: unschedulable is %v, and %d pods run", err, n.Spec.Unschedulable, len(r.provider.pods))
+	if run, _ := r.provider.seen(); err != nil || !n.Spec.Unschedulable || run != 0 {
+		t.Errorf("%v: unschedulable is %v, and %d pods run", err, n.Spec.Unschedulable, run)
 	}
 	r.stop()
 	w.node(t, "drain", nil)

@@ -134,8 +134,9 @@ func (w *world) outage(t *testing.T) {
 		t.Errorf("after the outage %s is ended", key)
 	}
 	w.pod(t, "outage", "later")
-	if p, err := w.admin.CoreV1().Pods("default").Get(ctx, "stays", metav1.GetOptions{}); err != nil || p.Status.Phase != corev1.PodRunning || provider.starts != 3 {
-		t.Errorf("%v: after the outage the pod that stays is %v, and there were %d starts", err, p.Status.Phase, provider.starts)
+	p, err := w.admin.CoreV1().Pods("default").Get(ctx, "stays", metav1.GetOptions{})
+	if _, starts := provider.seen(); err != nil || p.Status.Phase != corev1.PodRunning || starts != 3 {
+		t.Errorf("%v: after the outage the pod that stays is %v, and there were %d starts", err, p.Status.Phase, starts)
 	}
 	cancel()
 	if err := <-done; err != nil {

@@ -34,6 +34,13 @@ func newEcho(client kubernetes.Interface) *echo {
 	return &echo{client: client, pods: map[string]*corev1.Pod{}, gone: make(chan string, 100)}
 }
 
+// seen returns how many pods run, and how many were ever started.
+func (e *echo) seen() (run, starts int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.pods), e.starts
+}
+
 var _ interface {
 	node.Provider
 	node.Images

@@ -15,19 +15,19 @@ import (
 
 // What of a host must be left. The numbers are the kubelet's defaults (eviction-hard), so that alerts mean the same.
 const (
-	leastMemory     = 100 << 20
-	leastStorage    = 0.10
-	leastInodes     = 0.05
-	mostProcesses   = 0.90
-	pressureLasts   = 5 * time.Minute
-	mostImages      = 50
-	runtimeLabel    = "extraRuntime"
-	runtimeOfLabel  = "virtlet"
-	conditionPerms  = "vmseed measures no routes: VMs use the host's network or its CNI plugins"
-	reasonNetwork   = "HostNetwork"
-	reasonReady     = "NodeReady"
-	reasonNotReady  = "NodeNotReady"
-	reasonUnmeasure = "HostUnknown"
+	leastMemory      = 100 << 20
+	leastStorage     = 0.10
+	leastInodes      = 0.05
+	mostProcesses    = 0.90
+	pressureLasts    = 5 * time.Minute
+	mostImages       = 50
+	runtimeLabel     = "extraRuntime"
+	runtimeOfLabel   = "virtlet"
+	networkMessage   = "vmseed measures no routes: VMs use the host's network or its CNI plugins"
+	reasonNetwork    = "HostNetwork"
+	reasonReady      = "NodeReady"
+	reasonNotReady   = "NodeNotReady"
+	reasonUnmeasured = "HostUnknown"
 )
 
 // state makes the Node object out of the configuration and of what the host and the provider say. It remembers what a
@@ -118,7 +118,7 @@ func (s *state) conditions(ctx context.Context, facts error) []corev1.NodeCondit
 	health, asks := s.config.Provider.(Health)
 	switch {
 	case err != nil:
-		ready, reason, message = corev1.ConditionFalse, reasonUnmeasure, err.Error()
+		ready, reason, message = corev1.ConditionFalse, reasonUnmeasured, err.Error()
 	case !s.started():
 		ready, reason, message = corev1.ConditionFalse, reasonNotReady, "the pods of this node are not read yet"
 	case asks:
@@ -133,7 +133,7 @@ func (s *state) conditions(ctx context.Context, facts error) []corev1.NodeCondit
 			fmt.Sprintf("%d MiB and %d inodes are free", m.StorageFree>>20, m.InodesFree)),
 		s.pressed(corev1.NodePIDPressure, err, m.ProcessLimit > 0 && float64(m.Processes) > mostProcesses*float64(m.ProcessLimit), "PID",
 			fmt.Sprintf("%d of %d process ids are used", m.Processes, m.ProcessLimit)),
-		s.condition(corev1.NodeNetworkUnavailable, corev1.ConditionFalse, reasonNetwork, conditionPerms),
+		s.condition(corev1.NodeNetworkUnavailable, corev1.ConditionFalse, reasonNetwork, networkMessage),
 		s.condition(corev1.NodeReady, ready, reason, message),
 	}
 	return list
@@ -148,7 +148,7 @@ func below(left, all int64, share float64) bool {
 // the edge does not take and refuse pods in turn.
 func (s *state) pressed(kind corev1.NodeConditionType, unknown error, scarce bool, what, detail string) corev1.NodeCondition {
 	if unknown != nil {
-		return s.condition(kind, corev1.ConditionUnknown, reasonUnmeasure, unknown.Error())
+		return s.condition(kind, corev1.ConditionUnknown, reasonUnmeasured, unknown.Error())
 	}
 	if scarce {
 		s.pressure[kind] = s.now()

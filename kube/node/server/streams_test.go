@@ -220,6 +220,8 @@ func TestFollow(t *testing.T) {
 	if err != nil || line != "live\n" {
 		t.Errorf("%v: %q", err, line)
 	}
+	s.provider.mu.Lock()
+	defer s.provider.mu.Unlock()
 	if s.provider.opts.Tail >= 0 || !s.provider.opts.Follow {
 		t.Errorf("the provider is asked for %+v", s.provider.opts)
 	}
