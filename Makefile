@@ -152,7 +152,7 @@ fuzz: check-go
 bench: check-go
 	go test -run '^$$' -bench . -benchmem ./format/... ./image
 	cd bench && go run . && go run ./imds
-	cd kube && dir=$$(mktemp -d) && go build -o $$dir ./cmd/vmseed-kube && go run ./bench -program $$dir/vmseed-kube; rm -r $$dir
+	cd kube && dir=$$(mktemp -d) && trap 'rm -r "$$dir"' EXIT && go build -o "$$dir" ./cmd/vmseed-kube && go run ./bench -program "$$dir/vmseed-kube"
 	cd interop && go test -run '^$$' -bench . -benchmem ./...
 
 # Packages whose tests have the flag -update.
