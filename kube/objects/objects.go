@@ -25,7 +25,7 @@ import (
 const maxObjects = 512
 
 // ErrForbidden is wrapped by errors about objects that this client may not read.
-var ErrForbidden = errors.New("it may not be read")
+var ErrForbidden = errors.New("the API server forbids it")
 
 // Resolver finds objects at an API server. It keeps what it has read for its own life, which is to be that of one reading
 // of one definition, so that all references to an object are to the same state of it. It may be used by several
@@ -77,13 +77,13 @@ func (r *Resolver) get(ctx context.Context, ref kubeobject.Ref) (kubeobject.Obje
 	case apierrors.IsNotFound(err):
 		return kubeobject.Object{}, fmt.Errorf("%s: %w in the cluster", ref, frontend.ErrNotFound)
 	case apierrors.IsForbidden(err):
-		err = fmt.Errorf("%s: %w (the API server says: %s)", ref, ErrForbidden, apierrors.ReasonForError(err))
+		err = ErrForbidden // whose object the caller says; the API server's own words name the node's user, which helps nobody
 		if r.Hint != "" {
 			err = fmt.Errorf("%w; %s", err, r.Hint)
 		}
 		return kubeobject.Object{}, err
 	case err != nil:
-		return kubeobject.Object{}, fmt.Errorf("%s: %w", ref, err)
+		return kubeobject.Object{}, err
 	}
 	return Parse(object)
 }

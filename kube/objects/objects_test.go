@@ -89,7 +89,7 @@ func TestMissing(t *testing.T) {
 		t.Errorf("a missing object: %v", err)
 	}
 	_, err := r.Resolve(t.Context(), kubeobject.Ref{Kind: kubeobject.Secret, Namespace: "n", Name: "s"})
-	if !errors.Is(err, objects.ErrForbidden) || errors.Is(err, frontend.ErrNotFound) || !strings.Contains(err.Error(), "Secret n/s") || !strings.HasSuffix(err.Error(), "; ask somebody") {
+	if !errors.Is(err, objects.ErrForbidden) || errors.Is(err, frontend.ErrNotFound) || !strings.HasSuffix(err.Error(), "; ask somebody") {
 		t.Errorf("a forbidden object: %v", err)
 	}
 	if _, err := r.Resolve(t.Context(), kubeobject.Ref{Kind: "DataVolume", Namespace: "n", Name: "d"}); !errors.Is(err, frontend.ErrNotFound) {

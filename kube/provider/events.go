@@ -88,7 +88,7 @@ func groupText(group []diag.Diagnostic) string {
 	}
 	var fields []string
 	for _, d := range group[1:] {
-		if d.Field != "" && !slices.Contains(fields, d.Field) {
+		if d.Field != "" && d.Field != group[0].Field && !slices.Contains(fields, d.Field) {
 			fields = append(fields, d.Field)
 		}
 	}
