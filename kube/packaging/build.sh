@@ -40,7 +40,7 @@ printf 'vmseed-kube (%s) unstable; urgency=medium\n\n  * See https://github.com/
 	"$VERSION" "$date" | gzip -9n >"$WORK/changelog.gz"
 {
 	printf 'Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: vmseed\nSource: https://github.com/vmseed/vmseed\n\n'
-	printf 'Files: *\nCopyright: The vmseed authors\nLicense: Apache-2.0\n On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.\n'
+	printf 'Files: *\nCopyright: 2026 The vmseed authors\nLicense: Apache-2.0\n On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.\n'
 } >"$WORK/copyright"
 package=$out/vmseed-kube_${VERSION}_${ARCH}.deb
 nfpm=${NFPM:-$WORK/nfpm}

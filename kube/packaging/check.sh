@@ -1,0 +1,54 @@
+#!/bin/bash
+# Judges a package, as root: lintian, systemd-analyze, and an installation, an upgrade, a removal and a purge on a copy of this
+# host's file system (an overlay that is thrown away).
+#   check.sh PACKAGE.deb
+set -euo pipefail
+package=$(realpath "$1")
+if command -v lintian >/dev/null; then
+	lintian --allow-root --fail-on error "$package"
+else
+	echo "SKIP-MISSING: lintian"
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp "$package" "$work/package.deb"
+cat >"$work/inside" <<'INSIDE'
+set -euo pipefail
+work=$1
+mount -t tmpfs tmpfs "$work/space" 2>/dev/null || true
+mkdir -p "$work/space/upper" "$work/space/work" "$work/root"
+mount -t overlay overlay -o "lowerdir=/,upperdir=$work/space/upper,workdir=$work/space/work" "$work/root"
+cp "$work/package.deb" "$work/root/package.deb"
+mount -t proc proc "$work/root/proc" 2>/dev/null || true
+within() { chroot "$work/root" "$@"; }
+say() { echo "-- $*"; }
+say install
+within dpkg --force-depends -i /package.deb
+within test -x /usr/bin/vmseed-kube
+within vmseed-kube version
+test "$(stat -c %a "$work/root/etc/vmseed-kube")" = 700
+within systemd-analyze verify /lib/systemd/system/vmseed-kube-node.service
+if within command -v deb-systemd-helper >/dev/null 2>&1; then
+	test -L "$work/root/etc/systemd/system/multi-user.target.wants/vmseed-kube-node.service"
+fi
+say upgrade keeps configuration
+echo 'NODE_FLAGS="--accel tcg"' >"$work/root/etc/default/vmseed-kube-node"
+echo token >"$work/root/etc/vmseed-kube/bootstrap.kubeconfig"
+echo disk >"$work/root/var/lib/vmseed-kube/disk"
+within dpkg --force-depends --force-confold -i /package.deb
+grep -q tcg "$work/root/etc/default/vmseed-kube-node"
+say removal keeps configuration and disks
+within dpkg -r vmseed-kube
+test ! -e "$work/root/usr/bin/vmseed-kube"
+test -e "$work/root/etc/vmseed-kube/bootstrap.kubeconfig"
+test -e "$work/root/var/lib/vmseed-kube/disk"
+say purge keeps disks alone
+within dpkg -P vmseed-kube
+test ! -e "$work/root/etc/vmseed-kube"
+test ! -e "$work/root/etc/default/vmseed-kube-node"
+test -e "$work/root/var/lib/vmseed-kube/disk"
+test ! -L "$work/root/etc/systemd/system/multi-user.target.wants/vmseed-kube-node.service"
+say good
+INSIDE
+mkdir "$work/space"
+unshare --mount --propagation private bash "$work/inside" "$work"
