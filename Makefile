@@ -5,6 +5,9 @@
 # make conformance    the tests that ask cloud-init, xorriso, Linux and others
 # make e2e            the tests that boot whole guests
 # make virtctl        build KubeVirt's command virtctl, which the tests of the module kube run, and print its path
+# make crds           write the definitions of KubeVirt's kinds (kube/config/crd) anew
+# make deb            build the Debian package of a node; make deb-check installs it on a copy of this host, as root
+# make controller-image  write the controller's container image, as an OCI layout
 # make kube           the tests of the module kube, on a control plane that it builds first
 # make interop        other people's clients, run against vmseed serve and booted guests
 # make fuzz           run every fuzz target for FUZZTIME (60s)
@@ -16,7 +19,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: check-go build tools guest guest-ignition demo unit cross conformance e2e interop kube virtctl fuzz bench golden test clean
+.PHONY: check-go build tools guest guest-ignition demo unit cross conformance e2e interop kube virtctl crds deb deb-check controller-image fuzz bench golden test clean
 
 FUZZTIME ?= 60s
 E2E_TIMEOUT ?= 60m
@@ -137,6 +140,20 @@ interop: check-go
 	@$(SUMMARY) test interop -C interop -count=1 -timeout $(E2E_TIMEOUT) -parallel 2 -tags e2e ./...
 
 # A module of its own as well. The control plane of Kubernetes is built once, which takes some minutes.
+crds: check-go
+	cd tools/crdgen && go run .
+
+deb: check-go
+	@kube/packaging/build.sh bin
+
+deb-check: deb
+	kube/packaging/check.sh $$(ls -t bin/vmseed-kube_*.deb | head -n1)
+
+controller-image: check-go
+	cd kube && CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o ../bin/vmseed-kube ./cmd/vmseed-kube
+	rm -rf bin/controller-image
+	cd tools/ociimage && go run . -arch "$$(go env GOARCH)" -program ../../bin/vmseed-kube -out ../../bin/controller-image
+
 kube: check-go
 	@$(SUMMARY) step kube control-plane ./tools/controlplane/build.sh
 	@$(SUMMARY) step kube virtctl ./tools/virtctl/build.sh
