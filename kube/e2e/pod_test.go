@@ -17,7 +17,13 @@ import (
 func TestSeed002(t *testing.T) {
 	w := shared(t)
 	s := w.space(t)
-	raw := filepath.Join(t.TempDir(), "raw.img")
+	// The path of a raw volume is that of a device, so this disk file is where devices are.
+	dir, err := os.MkdirTemp("/dev/shm", "vmseed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	raw := filepath.Join(dir, "raw.img")
 	if err := os.WriteFile(raw, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
