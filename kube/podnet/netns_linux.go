@@ -114,12 +114,18 @@ func within(path string, f func() error) error {
 }
 
 // onThread runs a function on a thread of its own, which ends with it: whatever namespace the function enters is nobody
-// else's.
+// else's. The process's first thread cannot end: it would hold the namespace for ever and show it as the process's in
+// /proc/PID/net, so it is kept waiting while another one does the work.
 func onThread(f func() error) error {
 	result := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // and never unlocked, so that the thread is not used again
-		result <- f()
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			defer runtime.UnlockOSThread()
+			result <- onThread(f)
+			return
+		}
+		result <- f() // and never unlocked, so that the thread is not used again
 	}()
 	return <-result
 }
