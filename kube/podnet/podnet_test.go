@@ -34,6 +34,9 @@ func TestSelections(t *testing.T) {
 		{"bad MAC", `[{"name": "lan", "mac": "02:00"}]`, "", "is no MAC of six octets"},
 		{"bad address", `[{"name": "lan", "ips": ["10.0.0"]}]`, "", "is no address"},
 		{"bad gateway", `[{"name": "lan", "default-route": ["x"]}]`, "", "unable to parse IP"},
+		{"no gateway", `[{"name": "lan", "default-route": [""]}]`, "", "no address of a gateway"},
+		{"the kernel's name for all interfaces", "lan@all", "", "cannot be the name of an interface"},
+		{"too many", strings.Repeat("lan,", mostNetworks) + "lan", "", "32 networks are more than the 31"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := selections(c.in)

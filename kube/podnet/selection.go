@@ -3,10 +3,12 @@ package podnet
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -21,6 +23,10 @@ const (
 	IngressAnnotation = "kubernetes.io/ingress-bandwidth"
 	EgressAnnotation  = "kubernetes.io/egress-bandwidth"
 )
+
+// mostNetworks is how many further networks a pod may have. Each costs the node devices and runs of its plugins, and an
+// annotation has room for a hundred thousand names; a VM has no slots for more NICs.
+const mostNetworks = 31
 
 // selection is a further network that a pod asks for (Network Selection Element of the standard).
 type selection struct {
@@ -69,6 +75,9 @@ func selections(text string) ([]selection, error) {
 			out = append(out, short(item))
 		}
 	}
+	if len(out) > mostNetworks {
+		return nil, fmt.Errorf("annotation %s: %d networks are more than the %d that a pod may have", NetworksAnnotation, len(out), mostNetworks)
+	}
 	for i, s := range out {
 		if err := s.check(); err != nil {
 			return nil, fmt.Errorf("annotation %s, network %d: %w", NetworksAnnotation, i+1, err)
@@ -107,12 +116,16 @@ func (s selection) check() error {
 			return fmt.Errorf("%q is no address", ip)
 		}
 	}
+	if slices.ContainsFunc(s.DefaultRoute, func(gw netip.Addr) bool { return !gw.IsValid() || gw.Is4In6() }) {
+		return errors.New("default-route holds something that is no address of a gateway")
+	}
 	return nil
 }
 
-// reserved reports whether the name is one that this package gives to its own devices.
+// reserved reports whether the name is one that this package gives to its own devices, or one that the kernel's settings
+// have for all devices.
 func reserved(name string) bool {
-	return name == "lo" || strings.HasPrefix(name, bridgePrefix) || strings.HasPrefix(name, tapPrefix)
+	return name == "lo" || name == "all" || name == "default" || strings.HasPrefix(name, bridgePrefix) || strings.HasPrefix(name, tapPrefix)
 }
 
 // capabilities are what the plugins of a further network are asked for.
