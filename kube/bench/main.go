@@ -28,6 +28,7 @@ type options struct {
 	nodes, clients int
 	limit          time.Duration
 	verbose        bool
+	profile        string
 }
 
 func main() {
@@ -37,6 +38,7 @@ func main() {
 	flag.IntVar(&o.nodes, "nodes", 10, "how many nodes there are")
 	flag.IntVar(&o.clients, "clients", 16, "how many clients create them")
 	flag.DurationVar(&o.limit, "limit", 10*time.Minute, "when to give up")
+	flag.StringVar(&o.profile, "profile", "", "file for a profile of what the API server spends the first 20 seconds on (go tool pprof)")
 	flag.BoolVar(&o.verbose, "v", false, "show what nodes log")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -88,6 +90,8 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
+	profiled := make(chan error, 1)
+	go func() { profiled <- profile(ctx, client, o.profile) }()
 	start := time.Now()
 	if err := create(ctx, config, o); err != nil {
 		return err
@@ -104,5 +108,17 @@ func run(ctx context.Context, o options) (err error) {
 	fmt.Printf("all are Running after %.1f s, on %d nodes\n", took.Seconds(), len(nodes))
 	after.minus(before).tell(o.machines)
 	tell(processes(), spent)
-	return nil
+	return <-profiled
+}
+
+// profile writes a profile of the API server's CPU time into a file, if there is to be one.
+func profile(ctx context.Context, client kubernetes.Interface, file string) error {
+	if file == "" {
+		return nil
+	}
+	data, err := client.CoreV1().RESTClient().Get().AbsPath("/debug/pprof/profile").Param("seconds", "20").DoRaw(ctx)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, data, 0o600)
 }
