@@ -10,8 +10,9 @@ import (
 )
 
 // resolution is the name resolution that a pod gets: that of its dnsPolicy with what its dnsConfig adds, as a kubelet
-// makes it (Kubernetes documentation, "DNS for Services and Pods"). The result is empty when the pod has none of its own,
-// and the plugins' word stands.
+// makes it (Kubernetes documentation, "DNS for Services and Pods"), but for the options that the pod does not name, ndots:5
+// and those of the node: DHCP and most seeds have no word for options, and a guest finds the same names without them, only
+// in another order of questions. The result is empty when the pod has none of its own, and the plugins' word stands.
 func (c Config) resolution(p Pod) types.DNS {
 	var out types.DNS
 	switch p.DNS.Policy {
@@ -30,7 +31,6 @@ func (c Config) resolution(p Pod) types.DNS {
 			out.Search = []string{p.Namespace + ".svc." + d, "svc." + d, d}
 		}
 		out.Search = append(out.Search, hostDNS(c.ResolvConf).Search...)
-		out.Options = []string{"ndots:5"}
 	}
 	out.Nameservers = union(out.Nameservers, p.DNS.Servers)
 	out.Search = union(out.Search, p.DNS.Search)
@@ -71,8 +71,7 @@ func hostDNS(path string) types.DNS {
 // behindStub is where systemd-resolved writes the servers that it asks (systemd-resolved.service(8)).
 const behindStub = "/run/systemd/resolve/resolv.conf"
 
-// parseResolv reads name servers, search list and options, and reports whether servers on loopback addresses were left
-// out.
+// parseResolv reads name servers and search list, and reports whether servers on loopback addresses were left out.
 func parseResolv(text string) (out types.DNS, local bool) {
 	for line := range strings.SplitSeq(text, "\n") {
 		fields := strings.Fields(line)
@@ -91,8 +90,6 @@ func parseResolv(text string) (out types.DNS, local bool) {
 			}
 		case "search", "domain": // the last one counts
 			out.Search = slices.DeleteFunc(fields[1:], func(s string) bool { return s == "." })
-		case "options":
-			out.Options = append(out.Options, fields[1:]...)
 		}
 	}
 	return out, local

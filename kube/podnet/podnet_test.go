@@ -95,12 +95,12 @@ func TestResolution(t *testing.T) {
 		want types.DNS
 	}{
 		{"ClusterFirst", cluster, DNS{}, types.DNS{Nameservers: []string{"10.96.0.10"},
-			Search: []string{"shop.svc.cluster.local", "svc.cluster.local", "cluster.local", "example.com"}, Options: []string{"ndots:5"}}},
+			Search: []string{"shop.svc.cluster.local", "svc.cluster.local", "cluster.local", "example.com"}}},
 		{"dnsConfig adds and replaces", cluster, DNS{Policy: "ClusterFirst", Servers: []string{"10.96.0.10", "192.0.2.1"}, Search: []string{"a.example"}, Options: []string{"ndots:2", "edns0"}},
 			types.DNS{Nameservers: []string{"10.96.0.10", "192.0.2.1"}, Search: []string{"shop.svc.cluster.local", "svc.cluster.local", "cluster.local", "example.com", "a.example"},
 				Options: []string{"ndots:2", "edns0"}}},
-		{"Default", cluster, DNS{Policy: "Default"}, types.DNS{Nameservers: []string{"192.0.2.53"}, Search: []string{"example.com"}, Options: []string{"rotate"}}},
-		{"no cluster DNS", Config{ResolvConf: file}, DNS{Policy: "ClusterFirst"}, types.DNS{Nameservers: []string{"192.0.2.53"}, Search: []string{"example.com"}, Options: []string{"rotate"}}},
+		{"Default", cluster, DNS{Policy: "Default"}, types.DNS{Nameservers: []string{"192.0.2.53"}, Search: []string{"example.com"}}},
+		{"no cluster DNS", Config{ResolvConf: file}, DNS{Policy: "ClusterFirst"}, types.DNS{Nameservers: []string{"192.0.2.53"}, Search: []string{"example.com"}}},
 		{"None", cluster, DNS{Policy: "None", Servers: []string{"192.0.2.9"}}, types.DNS{Nameservers: []string{"192.0.2.9"}}},
 		{"nothing", Config{ResolvConf: filepath.Join(dir, "missing")}, DNS{}, types.DNS{}},
 	} {
