@@ -46,5 +46,5 @@ var kubeLayers = []layer{
 	{of: "kube/bench", may: []string{"internal/supervisor", "report", "diag", "kube/controller", "kube/internal/cluster", "kube/internal/controlplane", "kube/manifests", "kube/node", "kube/node/...", "kube/provider"},
 		libraries: append([]string{"kubevirt.io/api/...", "sigs.k8s.io/controller-runtime/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"}, api...),
 		why:       "what is measured is the product, but for the VMs"},
-	{of: "kube/e2e", why: "the tests of whole clusters use the programs as administrators do"},
+	{of: "kube/e2e/...", why: "the tests of whole clusters use the programs as administrators do"},
 }

@@ -28,20 +28,23 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	dir := flag.String("dir", state, "where the cluster is kept")
-	program := flag.String("program", "vmseed-kube", "the program vmseed-kube")
-	nodes := flag.Int("nodes", 2, "how many nodes there are")
-	port := flag.Int("port", 16443, "the port of the API server on 127.0.0.1")
-	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: kubeup [flags] [-- flags of the nodes]")
-		flag.PrintDefaults()
+	flags := flag.NewFlagSet("kubeup", flag.ExitOnError)
+	dir := flags.String("dir", state, "where the cluster is kept")
+	program := flags.String("program", "vmseed-kube", "the program vmseed-kube")
+	nodes := flags.Int("nodes", 2, "how many nodes there are")
+	port := flags.Int("port", 16443, "the port of the API server on 127.0.0.1")
+	flags.Usage = func() {
+		fmt.Fprintln(flags.Output(), "usage: kubeup [flags] [-- flags of the nodes]")
+		flags.PrintDefaults()
 	}
-	flag.Parse()
+	if err := flags.Parse(os.Args[1:]); err != nil {
+		return err
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
 	fmt.Println("starting the control plane, the controller and the nodes …")
-	c, err := cluster.Start(ctx, cluster.Options{Dir: *dir, Program: *program, Nodes: *nodes, NodeFlags: flag.Args(),
+	c, err := cluster.Start(ctx, cluster.Options{Dir: *dir, Program: *program, Nodes: *nodes, NodeFlags: flags.Args(),
 		ControlPlane: controlplane.Options{Port: *port, Durable: true}})
 	if err != nil {
 		return err
