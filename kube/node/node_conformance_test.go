@@ -385,17 +385,6 @@ func (w *world) access(t *testing.T) {
 		}
 		return []tls.Certificate{c}
 	}
-	token := func(account string) string {
-		_, err := w.admin.CoreV1().ServiceAccounts("default").Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			t.Fatal(err)
-		}
-		answer, err := w.admin.CoreV1().ServiceAccounts("default").CreateToken(ctx, account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return answer.Status.Token
-	}
 	w.grant(t, "kubelet-admin", "system:kubelet-api-admin")
 	_, err = w.admin.RbacV1().ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "metrics"},
 		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"nodes/metrics", "nodes/stats"}, Verbs: []string{"get"}}}}, metav1.CreateOptions{})
@@ -404,7 +393,7 @@ func (w *world) access(t *testing.T) {
 	}
 	w.grant(t, "metrics", "metrics")
 	w.pod(t, "access", "measured")
-	unrelated, admin, metrics := token("unrelated"), token("kubelet-admin"), token("metrics")
+	unrelated, admin, metrics := w.accountToken(t, "unrelated"), w.accountToken(t, "kubelet-admin"), w.accountToken(t, "metrics")
 	for _, c := range []struct {
 		who    string
 		status int
@@ -435,6 +424,21 @@ func (w *world) access(t *testing.T) {
 	if s := status(nil, metrics); s != 403 {
 		t.Errorf("who may read metrics gets %d for the pods", s)
 	}
+}
+
+// accountToken makes a service account of the namespace default, if there is none, and returns a token of it.
+func (w *world) accountToken(t *testing.T, account string) string {
+	t.Helper()
+	accounts := w.admin.CoreV1().ServiceAccounts("default")
+	_, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	answer, err := accounts.CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.Status.Token
 }
 
 // grant lets a service account of the namespace default do what a role says.
