@@ -199,7 +199,7 @@ func (l *netlink) ask(kind, flags uint16, parts ...[]byte) ([]byte, error) {
 		case native32(answer[8:]) != l.sequence:
 			continue
 		}
-		size := min(n, int(native32(answer)))
+		size := max(min(n, int(native32(answer))), unix.SizeofNlMsghdr)
 		if native16(answer[4:]) != unix.NLMSG_ERROR {
 			return answer[unix.SizeofNlMsghdr:size], nil
 		}

@@ -31,11 +31,18 @@ const (
 	ports4At   = 14 // after the header of IPv4
 	askedAt    = 14 + 24
 	next6At    = 14 + 6
+	hops6At    = 14 + 7
 	to6At      = 14 + 24
 	after6At   = 14 + 40 // the ports, or the type of an ICMPv6 message
 	protoTCP   = 6
 	protoUDP   = 17
 	protoICMP6 = 58
+
+	// The headers that may stand between that of IPv6 and a message (RFC 8200, section 4). A message of Neighbor Discovery in
+	// fragments is none (RFC 6980).
+	hopOptions, routing, destinationOptions = 0, 43, 60
+	// linkHops is the hop limit of messages of Neighbor Discovery, which count with no other (RFC 4861, section 6.1).
+	linkHops = 255
 
 	typeIPv4 = 0x0800
 	typeARP  = 0x0806
@@ -189,14 +196,21 @@ func fromGuest(f Filter) *program {
 // toGuest drops what others on the network would tell a guest of addresses and routers.
 func toGuest() *program {
 	p := newProgram()
-	p.load(loadHalf, typeAt, "ipv4", typeIPv4)
+	// A guest takes tags of the VLAN 0 off, however many.
+	p.load(loadHalf, typeAt, "drop", typeVLAN, typeQinQ)
+	p.when(jumpEqual, typeIPv4, "ipv4")
 	p.when(jumpEqual, typeIPv6, "ipv6")
 	p.add(result, further)
 	p.label("ipv4")
 	p.udp4("drop", dhcp4Client)
 	p.add(result, further)
 	p.label("ipv6")
+	p.load(loadByte, next6At, "extended", hopOptions, routing, destinationOptions)
 	p.ip6("drop", dhcp6Client, routerAdvertisement)
+	p.add(result, further)
+	// What hides an advertisement (RFC 7113). Multicast Listener Discovery, which needs such a header, has a hop limit of 1.
+	p.label("extended")
+	p.load(loadByte, hops6At, "drop", linkHops)
 	p.end("pass", further)
 	p.end("drop", drop)
 	return p

@@ -95,6 +95,12 @@ func packet6(to string, next byte, payload ...byte) []byte {
 	return ether(typeIPv6, h, payload)
 }
 
+// hops gives an IPv6 packet a hop limit.
+func hops(limit byte, frame []byte) []byte {
+	frame[14+7] = limit
+	return frame
+}
+
 func ports(from, to byte) []byte { return []byte{0, from, 0, to, 0, 8, 0, 0} }
 
 var (
@@ -181,6 +187,13 @@ func TestToGuest(t *testing.T) {
 		"a name server's answer": {packet4("10.244.1.5", protoUDP, 0, ports(53, 99)...), false},
 		"a segment":              {packet4("10.244.1.5", protoTCP, 0, web...), false},
 		"a question":             {question("10.244.1.5"), false},
+		"two VLAN tags":          {ether(typeVLAN, packet6("ff02::1", protoICMP6, routerAdvertisement)), true},
+		"two of the other kind":  {ether(typeQinQ, packet4("10.244.1.5", protoUDP, 0, ports(67, 68)...)), true},
+		"one behind an option":   {hops(255, packet6("ff02::1", hopOptions, protoICMP6, 0, 1, 4, 0, 0, 0, 0, routerAdvertisement)), true},
+		"behind another":         {hops(255, packet6("ff02::1", destinationOptions, protoICMP6, 0, 1, 4, 0, 0, 0, 0, routerAdvertisement)), true},
+		"behind a route":         {hops(255, packet6("ff02::1", routing, protoICMP6, 0, 0, 0, 0, 0, 0, 0, routerAdvertisement)), true},
+		"a multicast query":      {hops(1, packet6("ff02::1", hopOptions, protoICMP6, 0, 5, 2, 0, 0, 1, 0, 130)), false},
+		"a segment with options": {hops(64, packet6("fd00::5", destinationOptions, protoTCP, 0, 1, 4, 0, 0, 0, 0)), false},
 	} {
 		if got := execute(t, toGuest(), c.frame, false) == drop; got != c.dropped {
 			t.Errorf("%s: dropped %t", name, got)

@@ -22,13 +22,25 @@ func (d Device) inside(f func() error) error {
 	defer namespace.Close()
 	done := make(chan error, 1)
 	go func() {
-		// The thread is not unlocked, so it ends with the goroutine and no other code ever runs in the namespace.
+		// A thread that finds no way back stays locked, so it ends with the goroutine and no other code ever runs in the
+		// namespace. The process's first thread would not end, and keep the namespace alive as long as the process.
 		runtime.LockOSThread()
-		if err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET); err != nil {
-			done <- fmt.Errorf("enter %s: %w", d.Namespace, err)
+		back, err := os.Open("/proc/thread-self/ns/net")
+		if err != nil {
+			runtime.UnlockOSThread()
+			done <- err
 			return
 		}
-		done <- f()
+		defer back.Close()
+		if err = unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET); err != nil {
+			err = fmt.Errorf("enter %s: %w", d.Namespace, err)
+		} else {
+			err = f()
+		}
+		if unix.Setns(int(back.Fd()), unix.CLONE_NEWNET) == nil {
+			runtime.UnlockOSThread()
+		}
+		done <- err
 	}()
 	return d.named(<-done)
 }
