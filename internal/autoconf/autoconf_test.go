@@ -379,8 +379,9 @@ func TestLinkLocalGateway(t *testing.T) {
 func TestConfigure(t *testing.T) {
 	p, a := netip.MustParsePrefix, netip.MustParseAddr
 	n := machine.NIC{Name: "virtlet-eth0", MTU: 1450, Addrs: []netip.Prefix{p("10.1.0.5/24"), p("10.1.0.6/24"), p("fd00::5/64")}, Gateway4: a("10.1.0.1"),
-		Routes: []machine.Route{{To: p("::/0"), Via: a("fd00::1")}, {To: p("10.2.0.0/16"), Via: a("10.1.0.2")}, {To: p("fd01::/64"), Via: a("fd00::2")}},
-		DNS:    machine.DNS{Search: []string{"a.example", "bad..example"}}}
+		Routes: []machine.Route{{To: p("::/0"), Via: a("fd00::1")}, {To: p("10.2.0.0/16"), Via: a("10.1.0.2")}, {To: p("fd01::/64"), Via: a("fd00::2")},
+			{To: p("10.3.0.0/16"), Via: a("fd00::1")}},
+		DNS: machine.DNS{Search: []string{"a.example", "bad..example"}}}
 	c, list := Configure(n, machine.DNS{Servers: []netip.Addr{a("10.96.0.10")}, Search: []string{"a.example.", "b.example"}}, diag.Range{})
 	want := Config{MTU: 1450, Addresses: []netip.Prefix{p("10.1.0.5/24"), p("fd00::5/64")}, Gateway4: a("10.1.0.1"), Gateway6: a("fd00::1"),
 		Routes: []Route{{p("10.2.0.0/16"), a("10.1.0.2")}}, DNS: []netip.Addr{a("10.96.0.10")}, Search: []string{"a.example", "b.example"}}
@@ -392,7 +393,7 @@ func TestConfigure(t *testing.T) {
 	for _, d := range list {
 		codes = append(codes, d.Code)
 	}
-	if !slices.Equal(codes, []diag.Code{CodeOneAddress, CodeRoute}) {
+	if !slices.Equal(codes, []diag.Code{CodeOneAddress, CodeRoute, CodeRoute}) {
 		t.Error(list)
 	}
 	if _, list := Configure(machine.NIC{Name: "x"}, machine.DNS{}, diag.Range{}); len(list) != 1 || list[0].Code != CodeNoAddress {

@@ -33,7 +33,7 @@ func Codes() []diag.Explanation {
 				"Let the guest have a network-config, which names all of them."},
 		{Code: CodeRoute, Title: "a route cannot be advertised",
 			Text: "A router advertisement tells routes through the router that sends it (RFC 4191), which is the NIC's gateway. " +
-				"The route goes through another one. Let the guest have a network-config."},
+				"The route goes through another one, or through one of the other family of addresses. Let the guest have a network-config."},
 		{Code: CodeNoAddress, Title: "the NIC has no address to tell",
 			Text: "The guest asks for its addresses by DHCP, and the network plugin gave the NIC none. The guest's requests stay " +
 				"without an answer. Use a plugin with address management (IPAM), or let the network's own DHCP server answer."},
@@ -91,6 +91,9 @@ func Configure(n machine.NIC, dns machine.DNS, at diag.Range) (Config, diag.List
 		}
 		switch {
 		case !r.To.IsValid():
+		case r.Via.IsValid() && r.Via.Is4() != r.To.Addr().Is4():
+			l.Warnf(CodeRoute, at, "let the guest have a network-config", "NIC %q: the guest does not learn the route to %s via %s, which is of the other family",
+				n.Name, r.To, r.Via)
 		case r.To.Bits() == 0 && r.Via.IsValid():
 			if !gateway.IsValid() {
 				*gateway = r.Via
@@ -133,6 +136,17 @@ func (c Config) servers(is4 bool) [][]byte {
 		}
 	}
 	return out
+}
+
+// leading returns the search domains that are at the head of a list and take no more than a number of bytes in a message,
+// uncompressed (RFC 1035, section 3.1). A client does without the rest, but not without the message.
+func leading(search []string, room int) []string {
+	for i, d := range search {
+		if room -= len(d) + 2; room < 0 {
+			return search[:i]
+		}
+	}
+	return search
 }
 
 // domains leaves out of search domains what is none (RFC 1035, section 2.3.4), and repetitions.

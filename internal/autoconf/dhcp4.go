@@ -2,6 +2,7 @@ package autoconf
 
 import (
 	"bytes"
+	"cmp"
 	"net"
 	"net/netip"
 	"slices"
@@ -21,6 +22,9 @@ const (
 	leaseTime  = 24 * time.Hour
 	renewTime  = 12 * time.Hour
 	rebindTime = 18 * time.Hour
+
+	// defaultMTU is Ethernet's. minMTU6 is what every link carries of IPv6 (RFC 8200, section 5).
+	defaultMTU, minMTU6 = 1500, 1280
 )
 
 // dhcp4 answers a message of a DHCP client (RFC 2131).
@@ -80,6 +84,13 @@ func (r *Responder) reply4(m *dhcpv4.DHCPv4, kind dhcpv4.MessageType, address ne
 	for _, o := range options {
 		out.UpdateOption(o)
 	}
+	if kind != dhcpv4.MessageTypeNak {
+		room := r.longest4(m) - len(out.ToBytes())
+		room -= 2 * (1 + room/255) // the heads of the option's pieces
+		if search := leading(r.config.Search, room); len(search) > 0 {
+			out.UpdateOption(dhcpv4.OptDomainSearch(&rfc1035label.Labels{Labels: search}))
+		}
+	}
 	hardware := r.guest
 	if to == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
 		hardware = net.HardwareAddr{255, 255, 255, 255, 255, 255}
@@ -88,7 +99,17 @@ func (r *Responder) reply4(m *dhcpv4.DHCPv4, kind dhcpv4.MessageType, address ne
 	return ethernet(r.mac, hardware, typ, packet)
 }
 
-// options4 are what a client is told beside its address.
+// longest4 is how many bytes an answer to a client may have: every client takes 576, with the headers of IP and UDP, and
+// more when it says so (RFC 2131, section 2; RFC 2132, section 9.10). The NIC sends no fragments.
+func (r *Responder) longest4(m *dhcpv4.DHCPv4) int {
+	size := dhcpv4.MaxMessageSize
+	if stated, err := m.MaxMessageSize(); err == nil {
+		size = max(size, int(stated))
+	}
+	return min(size, cmp.Or(r.config.MTU, defaultMTU)) - ip4Size - udpSize
+}
+
+// options4 are what a client is told beside its address and search domains.
 func (c *Config) options4() []dhcpv4.Option {
 	lease := c.Address4()
 	out := []dhcpv4.Option{dhcpv4.OptSubnetMask(net.CIDRMask(lease.Bits(), 32))}
@@ -107,9 +128,6 @@ func (c *Config) options4() []dhcpv4.Option {
 	}
 	if c.MTU > 0 {
 		out = append(out, dhcpv4.Option{Code: dhcpv4.OptionInterfaceMTU, Value: dhcpv4.Uint16(c.MTU)})
-	}
-	if len(c.Search) > 0 {
-		out = append(out, dhcpv4.OptDomainSearch(&rfc1035label.Labels{Labels: c.Search}))
 	}
 	return out
 }

@@ -21,7 +21,7 @@ func (r *Responder) dhcp6(f frame, payload []byte) []byte {
 	if err != nil || len(r.config.addresses6()) == 0 || !f.source.IsLinkLocalUnicast() {
 		return nil
 	}
-	if server := m.Options.ServerID(); server != nil && !server.Equal(r.duid()) {
+	if server := m.Options.ServerID(); !named(m.MessageType, server != nil) || server != nil && !server.Equal(r.duid()) {
 		return nil
 	}
 	out := &dhcpv6.Message{MessageType: dhcpv6.MessageTypeReply, TransactionID: m.TransactionID}
@@ -43,7 +43,11 @@ func (r *Responder) dhcp6(f frame, payload []byte) []byte {
 	case dhcpv6.MessageTypeRequest, dhcpv6.MessageTypeRenew, dhcpv6.MessageTypeRebind:
 		r.give(m, out)
 	case dhcpv6.MessageTypeConfirm:
-		out.AddOption(r.onLink(m))
+		status := r.onLink(m)
+		if status == nil {
+			return nil
+		}
+		out.AddOption(status)
 	case dhcpv6.MessageTypeRelease, dhcpv6.MessageTypeDecline:
 		// The address stays the guest's, so that it gets the same when it asks again.
 		out.AddOption(&dhcpv6.OptStatusCode{StatusCode: iana.StatusSuccess})
@@ -54,6 +58,17 @@ func (r *Responder) dhcp6(f frame, payload []byte) []byte {
 	r.config.options6(out)
 	typ, packet := udp(netip.AddrPortFrom(r.linkLocal(), dhcp6Server), netip.AddrPortFrom(f.source, dhcp6Client), out.ToBytes())
 	return ethernet(r.mac, f.from, typ, packet)
+}
+
+// named reports whether a message may name its server, or not (RFC 8415, section 16).
+func named(kind dhcpv6.MessageType, has bool) bool {
+	switch kind {
+	case dhcpv6.MessageTypeSolicit, dhcpv6.MessageTypeConfirm, dhcpv6.MessageTypeRebind:
+		return !has
+	case dhcpv6.MessageTypeRequest, dhcpv6.MessageTypeRenew, dhcpv6.MessageTypeRelease, dhcpv6.MessageTypeDecline:
+		return has
+	}
+	return true
 }
 
 // give answers each request for addresses with all that the NIC has. An address that the client has from before, and has
@@ -90,16 +105,19 @@ func (r *Responder) give(m, out *dhcpv6.Message) {
 	}
 }
 
-// onLink says whether all addresses of a client are those of the NIC.
+// onLink says whether all addresses of a client are those of the NIC; nil when the client has none, which stays without an
+// answer (RFC 8415, section 18.3.3).
 func (r *Responder) onLink(m *dhcpv6.Message) *dhcpv6.OptStatusCode {
+	var status *dhcpv6.OptStatusCode
 	for _, ia := range m.Options.IANA() {
 		for _, have := range ia.Options.Addresses() {
 			if !slices.ContainsFunc(r.config.addresses6(), func(a netip.Prefix) bool { return have.IPv6Addr.Equal(a.Addr().AsSlice()) }) {
 				return &dhcpv6.OptStatusCode{StatusCode: iana.StatusNotOnLink}
 			}
+			status = &dhcpv6.OptStatusCode{StatusCode: iana.StatusSuccess}
 		}
 	}
-	return &dhcpv6.OptStatusCode{StatusCode: iana.StatusSuccess}
+	return status
 }
 
 // options6 are what a client is told beside its addresses. Routers and routes are for advertisements.
@@ -111,7 +129,8 @@ func (c *Config) options6(out *dhcpv6.Message) {
 	if len(servers) > 0 {
 		out.AddOption(dhcpv6.OptDNS(servers...))
 	}
-	if len(c.Search) > 0 {
-		out.AddOption(dhcpv6.OptDomainSearchList(&rfc1035label.Labels{Labels: c.Search}))
+	const head = 4 // of the option
+	if search := leading(c.Search, minMTU6-ip6Size-udpSize-len(out.ToBytes())-head); len(search) > 0 {
+		out.AddOption(dhcpv6.OptDomainSearchList(&rfc1035label.Labels{Labels: search}))
 	}
 }

@@ -107,7 +107,7 @@ func (r *Responder) advertisement(to netip.Addr) []byte {
 	if mac != nil && !c.Gateway6.IsLinkLocalUnicast() {
 		m = append(append(m, optionSource, 1), mac...)
 	}
-	if c.MTU >= 1280 { // IPv6 has no smaller (RFC 8200, section 5)
+	if c.MTU >= minMTU6 {
 		m = binary.BigEndian.AppendUint32(append(m, optionMTU, 1, 0, 0), uint32(c.MTU))
 	}
 	var told []netip.Prefix
@@ -136,8 +136,8 @@ func (r *Responder) advertisement(to netip.Addr) []byte {
 		m = binary.BigEndian.AppendUint32(m, uint32(routerLifetime/time.Second))
 		m = append(m, bytes.Join(servers, nil)...)
 	}
-	if len(c.Search) > 0 {
-		m = append(m, searchOption(c.Search)...)
+	if search := leading(c.Search, minMTU6-ip6Size-len(m)-searchHead-7); len(search) > 0 { // up to 7 zeros fill it up
+		m = append(m, searchOption(search)...)
 	}
 	return icmp6(from, to, m)
 }
@@ -159,18 +159,18 @@ func prefix(p netip.Prefix) []byte {
 	return append(append(o, 0, 0, 0, 0), p.Addr().AsSlice()...)
 }
 
+// searchHead is the size of what stands before the names of a searchOption.
+const searchHead = 8
+
 // searchOption tells search domains. The names are not compressed, and zeros fill the option up.
 func searchOption(search []string) []byte {
 	var names []byte
 	for _, d := range search {
 		names = append(names, (&rfc1035label.Labels{Labels: []string{d}}).ToBytes()...)
 	}
-	size := (8 + len(names) + 7) / 8
-	if size > 255 {
-		return nil // which a client learns by DHCP
-	}
+	size := (searchHead + len(names) + 7) / 8
 	o := binary.BigEndian.AppendUint32([]byte{optionDomains, byte(size), 0, 0}, uint32(routerLifetime/time.Second))
-	return append(append(o, names...), make([]byte, 8*size-8-len(names))...)
+	return append(append(o, names...), make([]byte, 8*size-searchHead-len(names))...)
 }
 
 func seconds16(d time.Duration) uint16 { return uint16(d / time.Second) }
