@@ -155,6 +155,7 @@ func (a *answerer) seek() {
 			return
 		}
 		a.ask(ctx, uplink, question)
+		_ = sleep(ctx, seekEvery) // a bridge that is down refuses every question
 	}
 }
 

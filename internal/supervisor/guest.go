@@ -54,18 +54,21 @@ func (s *supervisor) serveDial(w http.ResponseWriter, r *http.Request) {
 // SSH, when there is one.
 func (s *supervisor) dialGuest(ctx context.Context, port uint16) (net.Conn, error) {
 	select {
-	case <-s.ready: // the networks are there
+	case <-s.ready:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	if s.plan.SSH.Guest.IsValid() {
 		return s.dialTap(ctx, port)
 	}
-	nic := max(s.plan.SSH.NIC, 0)
-	if nic >= len(s.links) {
+	links, nic := s.networks(), max(s.plan.SSH.NIC, 0)
+	switch {
+	case nic >= len(s.plan.NICs):
 		return nil, errors.New("it has no network that leads from the host to it")
+	case nic >= len(links):
+		return nil, errors.New("its network is not there yet")
 	}
-	return s.links[nic].Dial(ctx, port)
+	return links[nic].Dial(ctx, port)
 }
 
 // join copies both ways until both sides have ended, or the VM has.
@@ -139,7 +142,7 @@ func (s *supervisor) serveUsage(w http.ResponseWriter, r *http.Request) {
 		u.CPUTime += cpu
 		u.MemoryBytes += memory
 	}
-	for _, n := range s.links {
+	for _, n := range s.networks() {
 		received, sent := n.Traffic()
 		u.NetworkReceivedBytes += received
 		u.NetworkSentBytes += sent

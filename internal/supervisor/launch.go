@@ -238,27 +238,36 @@ func (s *supervisor) connectGuest() {
 	s.keep(SerialSocket, s.serial.serve)
 	s.keep(ReportSocket, s.listenReports)
 	for i, n := range s.plan.NICs {
-		s.keep(n.Socket, func(conn net.Conn) error { return s.links[i].Serve(conn) })
+		s.keep(n.Socket, func(conn net.Conn) error { return s.networks()[i].Serve(conn) })
 	}
 	s.working.Go(s.rotateLogs)
+}
+
+// networks are those of the NICs, as far as they are there: clients may ask while the VM starts.
+func (s *supervisor) networks() []*vmnet.Network {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.links
 }
 
 // startNetworks makes the networks of the NICs and the forward to the guest's SSH server, on another port than planned
 // when that is taken and anyPort allows it.
 func (s *supervisor) startNetworks(anyPort bool) error {
-	for _, n := range s.plan.NICs {
+	for _, n := range s.plan.NICs[len(s.networks()):] {
 		network, err := vmnet.New(n.Network, s.log)
 		if err != nil {
 			return err
 		}
+		s.mutex.Lock()
 		s.links = append(s.links, network)
+		s.mutex.Unlock()
 	}
 	if err := s.startService(); err != nil {
 		return err
 	}
 	s.networked = true
 	ssh := s.plan.SSH
-	if ssh.None || !ssh.Guest.IsValid() && (ssh.NIC < 0 || ssh.NIC >= len(s.links)) {
+	if ssh.None || !ssh.Guest.IsValid() && (ssh.NIC < 0 || ssh.NIC >= len(s.networks())) {
 		return nil
 	}
 	port := ssh.Port
@@ -276,7 +285,7 @@ func (s *supervisor) startNetworks(anyPort bool) error {
 	if ssh.Guest.IsValid() {
 		s.forwardTap(l, sshPort)
 	} else {
-		s.links[ssh.NIC].Forward(l, sshPort)
+		s.networks()[ssh.NIC].Forward(l, sshPort)
 	}
 	s.update(func(st *State) { st.SSHPort = l.Addr().(*net.TCPAddr).Port })
 	return nil

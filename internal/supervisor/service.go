@@ -140,7 +140,7 @@ func (s *supervisor) startService() error {
 	if s.service == nil {
 		return nil
 	}
-	for _, n := range s.links {
+	for _, n := range s.networks() {
 		l, err := n.Listen(s.plan.Metadata.Listen)
 		if err != nil {
 			return fmt.Errorf("the metadata service: %w", err)

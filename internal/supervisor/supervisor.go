@@ -32,9 +32,9 @@ type supervisor struct {
 	journal *journal
 	serial  *serial
 	console *report.Console
-	links   []*vmnet.Network
-	// networked means that the networks are there, tapped that the guest is answered at its tap devices.
-	networked, tapped bool
+	// networked means that the networks are there, tapped is at how many of its tap devices the guest is answered.
+	networked bool
+	tapped    int
 	// service is what answers the guest's requests by HTTP; nil means that nothing does.
 	service *service
 	// agent is the line to the guest agent.
@@ -49,6 +49,8 @@ type supervisor struct {
 	mutex   sync.Mutex
 	state   State
 	monitor *qmp.Client
+	// links are the networks of the NICs, as far as they are there.
+	links []*vmnet.Network
 	// stopping means that someone asked for the end.
 	stopping bool
 	// shutdown is the reason of QEMU's last SHUTDOWN event.
@@ -272,7 +274,7 @@ func (s *supervisor) finish(err error) {
 		_ = monitor.Close()
 	}
 	s.serial.close()
-	for _, n := range s.links {
+	for _, n := range s.networks() {
 		if err := n.Close(); err != nil {
 			s.log.Warn("closing a network", "error", err)
 		}

@@ -68,11 +68,7 @@ func closeAll(files []*os.File) {
 
 // startTaps answers the guest at all its tap devices until the run ends, whichever QEMU has them.
 func (s *supervisor) startTaps() error {
-	if s.tapped {
-		return nil
-	}
-	s.tapped = true
-	for _, t := range s.plan.Taps {
+	for _, t := range s.plan.Taps[s.tapped:] {
 		responder, err := autoconf.New(t.MAC, t.Answers)
 		if err != nil {
 			return fmt.Errorf("NIC %q: %w", t.Name, err)
@@ -87,6 +83,7 @@ func (s *supervisor) startTaps() error {
 			a.swap(nil)
 			return fmt.Errorf("NIC %q: %w", t.Name, err)
 		}
+		s.tapped++
 	}
 	return nil
 }
