@@ -425,3 +425,36 @@ func TestTapPlan(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// No thread stays in a namespace of a device, where other code would run and the namespace outlive its pod.
+func TestTapThreads(t *testing.T) {
+	c := connect(t)
+	device := tap.Device{Name: cableDevice, Namespace: "/run/netns/" + c.pod}
+	own, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 50 {
+				if _, _, err := tap.Traffic(device); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if err := tap.Protect(tap.Device{Name: "none", Namespace: device.Namespace}, tap.Filter{}); err == nil {
+		t.Error("a device that is not there is protected")
+	}
+	threads, err := filepath.Glob("/proc/self/task/*/ns/net")
+	if err != nil || len(threads) == 0 {
+		t.Fatal(threads, err)
+	}
+	for _, thread := range threads {
+		if at, err := os.Readlink(thread); err == nil && at != own { // a thread may end meanwhile
+			t.Errorf("%s is %s, not %s", thread, at, own)
+		}
+	}
+}
