@@ -63,6 +63,9 @@ type Config struct {
 	Name string
 	// Client reaches the API server. Client settings fit for hundreds of pods are in Tune.
 	Client kubernetes.Interface
+	// Heartbeat registers the Node and writes its status and lease. With limits and a timeout of its own, a lease is renewed
+	// in time whatever else is asked of the API server. Default: Client.
+	Heartbeat kubernetes.Interface
 	// Provider runs the pods.
 	Provider Provider
 	// Recorder takes the events of the pod controller. Default: one that writes them with Client.
@@ -117,6 +120,9 @@ func (c *Config) complete() error {
 			return fmt.Errorf("the node has two addresses of type %s; Kubernetes merges a Node's addresses by their type", a.Type)
 		}
 		seen[a.Type] = true
+	}
+	if c.Heartbeat == nil {
+		c.Heartbeat = c.Client
 	}
 	if c.MaxPods == 0 {
 		c.MaxPods = 110
@@ -184,7 +190,6 @@ func (n *Node) Run(ctx context.Context) error {
 		}
 		group.Go(func() error { return s.Serve(ctx, n.config.Listener) })
 	}
-	group.Go(func() error { return n.pods.run(ctx) })
 	group.Go(func() error {
 		// A controller that is ended before it has begun says so.
 		if err := controller.Run(ctx, n.config.Workers); ctx.Err() == nil {
@@ -193,6 +198,7 @@ func (n *Node) Run(ctx context.Context) error {
 		return nil
 	})
 	heart := newHeart(&n.config, n.port, controller.Ready())
+	group.Go(func() error { return n.pods.run(ctx, heart.owned) })
 	group.Go(func() error { return heart.run(ctx, n.ready) })
 	return group.Wait()
 }
@@ -206,26 +212,28 @@ func (n *Node) podController(recorder record.EventRecorder) (*vk.PodController, 
 		return workqueue.NewTypedItemExponentialFailureRateLimiter[any](10*time.Millisecond, time.Minute)
 	}
 	provider := n.config.Provider
-	if err := n.pods.whenMissed(func(ctx context.Context, pod *corev1.Pod) {
-		if err := deleteMissed(ctx, provider, pod); err != nil {
-			n.config.Logger.Error("a pod that is gone could not be deleted", "namespace", pod.Namespace, "pod", pod.Name, "error", err)
+	if err := n.pods.whenMissed(func(ctx context.Context, gone, successor *corev1.Pod) {
+		if err := replaceMissed(ctx, provider, gone, successor); err != nil {
+			n.config.Logger.Error("what was missed of a pod could not be done", "error", err)
 		}
 	}); err != nil {
 		return nil, err
 	}
 	return vk.NewPodController(vk.PodControllerConfig{
-		PodClient:                             n.podClient(),
-		PodInformer:                           n.pods.informer,
-		EventRecorder:                         quiet{recorder},
-		Provider:                              provider,
-		ConfigMapInformer:                     idle.ConfigMaps(),
-		SecretInformer:                        idle.Secrets(),
-		ServiceInformer:                       idle.Services(),
-		SyncPodsFromKubernetesRateLimiter:     limiter(),
-		DeletePodsFromKubernetesRateLimiter:   limiter(),
-		SyncPodStatusFromProviderRateLimiter:  limiter(),
-		SyncPodsFromKubernetesShouldRetryFunc: retry,
-		SkipDownwardAPIResolution:             true,
+		PodClient:                                n.podClient(),
+		PodInformer:                              n.pods.informer,
+		EventRecorder:                            quiet{recorder},
+		Provider:                                 provider,
+		ConfigMapInformer:                        idle.ConfigMaps(),
+		SecretInformer:                           idle.Secrets(),
+		ServiceInformer:                          idle.Services(),
+		SyncPodsFromKubernetesRateLimiter:        limiter(),
+		DeletePodsFromKubernetesRateLimiter:      limiter(),
+		SyncPodStatusFromProviderRateLimiter:     limiter(),
+		SyncPodsFromKubernetesShouldRetryFunc:    retry,
+		DeletePodsFromKubernetesShouldRetryFunc:  retry,
+		SyncPodStatusFromProviderShouldRetryFunc: retry,
+		SkipDownwardAPIResolution:                true,
 	})
 }
 
@@ -238,7 +246,7 @@ func (n *Node) podClient() corev1client.PodsGetter {
 }
 
 // retry has every pod tried again for as long as it is there, with the delays of the limiter. The library's default gives
-// up after 20 times.
+// up after 20 times, which an API server that is away for ten minutes outlasts.
 func retry(context.Context, string, int, time.Time, error) (*time.Duration, error) { return nil, nil }
 
 // server is the kubelet's API over what this node knows.

@@ -213,6 +213,14 @@ func (w *world) life(t *testing.T) {
 		return l.Spec.RenewTime.Time, nil
 	}, lease.Spec.RenewTime.Time.Before)
 
+	// What the control plane does to a Node that it did not hear of for a while.
+	unknown := []byte(`{"status":{"conditions":[{"type":"Ready","status":"Unknown","reason":"NodeStatusUnknown"}]}}`)
+	n, err = w.admin.CoreV1().Nodes().Patch(ctx, "life", types.StrategicMergePatchType, unknown, metav1.PatchOptions{}, "status")
+	if err != nil || isReady(n) {
+		t.Fatalf("the Node is still ready: %v", err)
+	}
+	until(t, "a Node that was given up", w.get("life"), isReady)
+
 	theirs := []byte(`{"metadata":{"labels":{"team":"x"}},"spec":{"taints":[{"key":"theirs","effect":"NoSchedule"}]}}`)
 	if _, err := w.admin.CoreV1().Nodes().Patch(ctx, "life", types.StrategicMergePatchType, theirs, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)

@@ -41,8 +41,14 @@ func withoutFieldOwners(object any) (any, error) {
 	return object, nil
 }
 
-// run watches until ctx is done.
-func (p *pods) run(ctx context.Context) error {
+// run watches from the moment on when owned is closed, until ctx is done. Before, the pods that are bound to a Node of this
+// name may be another kubelet's.
+func (p *pods) run(ctx context.Context, owned <-chan struct{}) error {
+	select {
+	case <-owned:
+	case <-ctx.Done():
+		return nil
+	}
 	p.context.Store(&ctx)
 	p.factory.StartWithContext(ctx)
 	<-ctx.Done()
@@ -67,19 +73,44 @@ func (p *pods) Get(namespace, name string) (*corev1.Pod, bool) {
 	return pod, err == nil
 }
 
-// whenMissed calls do for pods whose deletion the watch did not see, because it was interrupted. The pod controller passes
-// over those.
-func (p *pods) whenMissed(do func(context.Context, *corev1.Pod)) error {
-	_, err := p.informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(object any) {
-		missed, ok := object.(cache.DeletedFinalStateUnknown)
-		if !ok {
-			return
-		}
-		if pod, ok := missed.Obj.(*corev1.Pod); ok {
-			go do(*p.context.Load(), pod)
-		}
-	}})
+// whenMissed calls do for pods whose deletion the watch did not see, because it was interrupted, with the pod that has the
+// name by now, if one has. The pod controller passes over those.
+func (p *pods) whenMissed(do func(_ context.Context, gone, successor *corev1.Pod)) error {
+	_, err := p.informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		DeleteFunc: func(object any) {
+			missed, ok := object.(cache.DeletedFinalStateUnknown)
+			if !ok {
+				return
+			}
+			if pod, ok := missed.Obj.(*corev1.Pod); ok {
+				go do(*p.context.Load(), pod, nil)
+			}
+		},
+		// A pod and the one that took its name are one object that changes, for an informer.
+		UpdateFunc: func(before, now any) {
+			gone, ok := before.(*corev1.Pod)
+			successor, is := now.(*corev1.Pod)
+			if ok && is && gone.UID != successor.UID {
+				go do(*p.context.Load(), gone, successor)
+			}
+		},
+	})
 	return err
+}
+
+// replaceMissed has the provider delete a pod whose deletion was missed, and create the one that has its name. The pod
+// controller compares only what users may change of a pod, which is often the same for both.
+func replaceMissed(ctx context.Context, provider Provider, gone, successor *corev1.Pod) error {
+	if err := deleteMissed(ctx, provider, gone); err != nil {
+		return fmt.Errorf("pod %s/%s, which is gone: %w", gone.Namespace, gone.Name, err)
+	}
+	if successor == nil || successor.DeletionTimestamp != nil || over(successor) {
+		return nil
+	}
+	if err := provider.CreatePod(ctx, successor.DeepCopy()); err != nil {
+		return fmt.Errorf("pod %s/%s, which is new: %w", gone.Namespace, gone.Name, err)
+	}
+	return nil
 }
 
 // deleteMissed has the provider delete a pod, unless it has another one of that name by now.

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 )
 
 // TestMissedDeletion: a pod that went while the watch was interrupted for so long that the API server has forgotten is
-// noticed when the pods are listed again.
+// noticed when the pods are listed again, also when another one has taken its name.
 func TestMissedDeletion(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: "p", UID: "1", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}}}
 	client := fake.NewClientset(pod)
@@ -26,13 +27,15 @@ func TestMissedDeletion(t *testing.T) {
 		return true, w, nil
 	})
 	p := newPods(client, "n1")
-	missed := make(chan *corev1.Pod, 1)
-	if err := p.whenMissed(func(_ context.Context, pod *corev1.Pod) { missed <- pod }); err != nil {
+	missed := make(chan [2]*corev1.Pod, 1)
+	if err := p.whenMissed(func(_ context.Context, gone, successor *corev1.Pod) { missed <- [2]*corev1.Pod{gone, successor} }); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- p.run(ctx) }()
+	owned := make(chan struct{})
+	close(owned)
+	go func() { done <- p.run(ctx, owned) }()
 	w := <-watches
 	if s := <-selectors; s != "spec.nodeName=n1" {
 		t.Errorf("the node watches %q", s)
@@ -44,17 +47,31 @@ func TestMissedDeletion(t *testing.T) {
 	if have, ok := p.Get("d", "p"); !ok || have.ManagedFields != nil || len(p.List()) != 1 {
 		t.Errorf("the pods are %v", p.List())
 	}
-	if err := client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), "d", "p"); err != nil {
+	pods := corev1.SchemeGroupVersion.WithResource("pods")
+	again := func(uid string) [2]*corev1.Pod {
+		w.Error(&metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired})
+		select {
+		case m := <-missed:
+			w = <-watches
+			return m
+		case <-time.After(2 * time.Minute):
+			t.Fatal("the end of pod " + uid + " was not noticed")
+		}
+		return [2]*corev1.Pod{}
+	}
+	successor := pod.DeepCopy()
+	successor.UID = "2"
+	if err := errors.Join(client.Tracker().Delete(pods, "d", "p"), client.Tracker().Add(successor)); err != nil {
 		t.Fatal(err)
 	}
-	w.Error(&metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired})
-	select {
-	case gone := <-missed:
-		if gone.UID != "1" {
-			t.Errorf("the pod %s is missed", gone.UID)
-		}
-	case <-time.After(2 * time.Minute):
-		t.Fatal("the pod's end was not noticed")
+	if m := again("1"); m[0].UID != "1" || m[1] == nil || m[1].UID != "2" {
+		t.Errorf("%v are missed", m)
+	}
+	if err := client.Tracker().Delete(pods, "d", "p"); err != nil {
+		t.Fatal(err)
+	}
+	if m := again("2"); m[0].UID != "2" || m[1] != nil {
+		t.Errorf("%v are missed", m)
 	}
 	cancel()
 	if err := <-done; err != nil {

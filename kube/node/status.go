@@ -39,6 +39,7 @@ type state struct {
 	started func() bool
 
 	mu       sync.Mutex
+	facts    *Facts
 	known    map[corev1.NodeConditionType]corev1.NodeCondition
 	pressure map[corev1.NodeConditionType]time.Time
 }
@@ -58,10 +59,10 @@ func (s *state) node(ctx context.Context) *corev1.Node {
 	st := &n.Status
 	st.Addresses = s.config.Addresses
 	st.DaemonEndpoints.KubeletEndpoint.Port = s.port
-	facts, err := s.config.Host.Facts()
-	if err == nil {
+	facts, err := s.know()
+	if facts != nil {
 		st.NodeInfo = facts.System
-		st.Capacity, st.Allocatable = s.resources(facts)
+		st.Capacity, st.Allocatable = s.resources(*facts)
 	}
 	st.NodeInfo.ContainerRuntimeVersion = s.config.RuntimeVersion
 	st.NodeInfo.KubeletVersion = s.config.KubeletVersion
@@ -83,6 +84,27 @@ func (s *state) node(ctx context.Context) *corev1.Node {
 	}
 	st.Conditions = s.conditions(ctx, err)
 	return n
+}
+
+// know looks at the host. When that fails, its facts are those of before. The caller holds the lock.
+func (s *state) know() (*Facts, error) {
+	facts, err := s.config.Host.Facts()
+	if err == nil {
+		s.facts = &facts
+	}
+	return s.facts, err
+}
+
+// system is what the host says of itself, or nothing when that is not known.
+func (s *state) system() corev1.NodeSystemInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.facts == nil {
+		if facts, err := s.know(); err != nil || facts == nil {
+			return corev1.NodeSystemInfo{}
+		}
+	}
+	return s.facts.System
 }
 
 // resources are what the host has, and what of that pods may ask for.
@@ -115,16 +137,18 @@ func (s *state) conditions(ctx context.Context, facts error) []corev1.NodeCondit
 		err = facts
 	}
 	ready, reason, message := corev1.ConditionTrue, reasonReady, "pods are taken"
-	health, asks := s.config.Provider.(Health)
+	var sick error
+	if health, asks := s.config.Provider.(Health); asks {
+		sick = health.Healthy(ctx)
+	}
 	switch {
 	case err != nil:
 		ready, reason, message = corev1.ConditionFalse, reasonUnmeasured, err.Error()
-	case !s.started():
+	case sick != nil:
+		ready, reason, message = corev1.ConditionFalse, reasonNotReady, sick.Error()
+	case !s.started() && s.known[corev1.NodeReady].Status != corev1.ConditionTrue:
+		// A Node that was ready until this process began stays so, or the control plane would call its pods not ready.
 		ready, reason, message = corev1.ConditionFalse, reasonNotReady, "the pods of this node are not read yet"
-	case asks:
-		if sick := health.Healthy(ctx); sick != nil {
-			ready, reason, message = corev1.ConditionFalse, reasonNotReady, sick.Error()
-		}
 	}
 	list := []corev1.NodeCondition{
 		s.pressed(corev1.NodeMemoryPressure, err, m.MemoryAvailable < leastMemory, "Memory",

@@ -99,6 +99,9 @@ func TestConditions(t *testing.T) {
 	}
 	host.err = errors.New("no /proc")
 	n := look()
+	if n.Labels[corev1.LabelArchStable] != "amd64" || n.Status.Capacity.Cpu().String() != "8" {
+		t.Errorf("for a moment the host has no processors: %v, %v", n.Labels, n.Status.Capacity)
+	}
 	if c := of(n, corev1.NodeReady); c.Status != corev1.ConditionFalse || !strings.Contains(c.Message, "/proc") || of(n, corev1.NodeMemoryPressure).Status != corev1.ConditionUnknown {
 		t.Errorf("a host that cannot be measured has %+v", n.Status.Conditions)
 	}
@@ -107,8 +110,13 @@ func TestConditions(t *testing.T) {
 // keeper is a provider that has one pod and counts deletions.
 type keeper struct {
 	nothing
-	pod     *corev1.Pod
-	deleted int
+	pod              *corev1.Pod
+	deleted, created int
+}
+
+func (k *keeper) CreatePod(context.Context, *corev1.Pod) error {
+	k.created++
+	return nil
 }
 
 func (k *keeper) GetPod(context.Context, string, string) (*corev1.Pod, error) {
@@ -123,15 +131,20 @@ func (k *keeper) DeletePod(context.Context, *corev1.Pod) error {
 	return nil
 }
 
-// TestDeleteMissed: of a pod that went while nobody watched, the provider deletes that very one, and not its successor.
-func TestDeleteMissed(t *testing.T) {
+// TestReplaceMissed: of a pod that went while nobody watched, the provider deletes that very one, and not its successor,
+// which it is to create unless that one is to end as well.
+func TestReplaceMissed(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: "p", UID: "1"}}
 	successor := pod.DeepCopy()
 	successor.UID = "2"
-	for has, want := range map[*corev1.Pod]int{pod: 1, successor: 0, nil: 0} {
-		k := &keeper{pod: has}
-		if err := deleteMissed(t.Context(), k, pod); err != nil || k.deleted != want {
-			t.Errorf("a provider that has %v deletes %d (%v), not %d", has, k.deleted, err, want)
+	leaving := successor.DeepCopy()
+	leaving.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	for has, deleted := range map[*corev1.Pod]int{pod: 1, successor: 0, nil: 0} {
+		for next, created := range map[*corev1.Pod]int{successor: 1, leaving: 0, nil: 0} {
+			k := &keeper{pod: has}
+			if err := replaceMissed(t.Context(), k, pod, next); err != nil || k.deleted != deleted || k.created != created {
+				t.Errorf("a provider that has %v and is to have %v deletes %d and creates %d (%v)", has, next, k.deleted, k.created, err)
+			}
 		}
 	}
 }
