@@ -38,8 +38,10 @@ func (n *Node) Drain(ctx context.Context) error {
 				asked[string(p.UID)] = true
 			case apierrors.IsTooManyRequests(err):
 				n.config.Logger.Info("a disruption budget protects a pod; trying again", "namespace", p.Namespace, "pod", p.Name)
-			default:
+			case apierrors.IsForbidden(err):
 				return fmt.Errorf("evicting pod %s/%s: %w", p.Namespace, p.Name, err)
+			default:
+				n.config.Logger.Warn("a pod could not be evicted; trying again", "namespace", p.Namespace, "pod", p.Name, "error", err)
 			}
 		}
 		left, err := n.config.Provider.GetPods(ctx)
