@@ -37,7 +37,8 @@ type Config struct {
 	// Healthy says whether the node does its work. Package node fills it in.
 	Healthy func(context.Context) error
 
-	// Metrics is served as /metrics. Default: a registry with what this package counts, the Go runtime and the process.
+	// Metrics is served as /metrics. Default: a registry with what this package counts, the Go runtime and the process. What
+	// a kubelet counts as well has the kubelet's name, so that dashboards and alerts for nodes find it.
 	Metrics *prometheus.Registry
 	// Logger takes one line for each refused request and each failure. Default: slog.Default.
 	Logger *slog.Logger
@@ -87,7 +88,7 @@ func New(c Config) (*Server, error) {
 		}
 	}
 	var err error
-	if s.counts, err = newCounts(c.Metrics, c.Pods); err != nil {
+	if s.counts, err = newCounts(c.Metrics, c.NodeName, c.Pods); err != nil {
 		return nil, err
 	}
 	s.entrance = entrance{who: newAuthenticator(s.authority, c.Reviews), may: newAuthorizer(c.NodeName, c.Reviews), logger: c.Logger}

@@ -148,20 +148,27 @@ func (s *Server) resource() http.HandlerFunc {
 // counts is what the server counts of itself.
 type counts struct{ requests *prometheus.CounterVec }
 
-func newCounts(r prometheus.Registerer, pods Pods) (*counts, error) {
+func newCounts(r prometheus.Registerer, node string, pods Pods) (*counts, error) {
 	c := &counts{requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "vmseed_node_http_requests_total", Help: "Requests to the kubelet server, by route and status."}, []string{"route", "code"})}
-	bound := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "vmseed_node_pods", Help: "Pods that are bound to the node and have not ended."}, func() float64 {
-		n := 0
-		for _, p := range pods.List() {
-			if p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
-				n++
+	count := func(name, help string, which func(corev1.PodPhase) bool) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
+			n := 0
+			for _, p := range pods.List() {
+				if which(p.Status.Phase) {
+					n++
+				}
 			}
-		}
-		return float64(n)
-	})
-	for _, m := range []prometheus.Collector{c.requests, bound} {
+			return float64(n)
+		})
+	}
+	named := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "kubelet_node_name", Help: "The node's name; the number is always 1.",
+		ConstLabels: prometheus.Labels{"node": node}}, func() float64 { return 1 })
+	for _, m := range []prometheus.Collector{c.requests, named,
+		count("kubelet_running_pods", "Pods whose VM runs.", func(p corev1.PodPhase) bool { return p == corev1.PodRunning }),
+		count("vmseed_node_pods", "Pods that are bound to the node and have not ended.", func(p corev1.PodPhase) bool {
+			return p != corev1.PodSucceeded && p != corev1.PodFailed
+		})} {
 		if err := r.Register(m); err != nil {
 			return nil, err
 		}

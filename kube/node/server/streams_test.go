@@ -257,7 +257,10 @@ func TestStats(t *testing.T) {
 	if !strings.Contains(running, `"name":"vm"`) || strings.Contains(running, "waiting") || !strings.Contains(running, `"kind":"PodList"`) {
 		t.Errorf("the pods that run are\n%s", running)
 	}
-	if _, own := s.get(t, &alice, "GET", "/metrics", ""); !strings.Contains(own, "vmseed_node_pods 1\n") || !strings.Contains(own, `route="GET /stats/summary"`) {
-		t.Errorf("the server's own metrics are\n%s", own)
+	_, own := s.get(t, &alice, "GET", "/metrics", "")
+	for _, line := range []string{"vmseed_node_pods 1\n", "kubelet_running_pods ", `kubelet_node_name{node="`, `route="GET /stats/summary"`} {
+		if !strings.Contains(own, line) {
+			t.Errorf("the server's own metrics lack %q:\n%s", line, own)
+		}
 	}
 }
