@@ -67,7 +67,10 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.Stop()) }()
+	defer func() {
+		cancel() // the API server waits for those who watch
+		err = errors.Join(err, c.Stop())
+	}()
 	nodes, stopNodes, err := startNodes(ctx, c, o.nodes, filepath.Join(dir, "nodes"), log)
 	if err != nil {
 		return err
