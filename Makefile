@@ -10,6 +10,7 @@
 # make controller-image  write the controller's container image, as an OCI layout
 # make kube           the tests of the module kube, on a control plane that it builds first
 # make interop        other people's clients, run against vmseed serve and booted guests
+# make kube-up        run a cluster with vmseed on this machine until Ctrl-C
 # make fuzz           run every fuzz target for FUZZTIME (60s)
 # make bench          benchmarks, beside other tools and libraries
 # make golden         rewrite the expected files of tests and the generated docs
@@ -163,6 +164,10 @@ kube: check-go
 
 virtctl: check-go
 	@./tools/virtctl/build.sh
+
+kube-up: check-go tools
+	@./tools/controlplane/build.sh >/dev/null
+	@./kube/kube-up.sh
 
 fuzz: check-go
 	@set -e; for target in $(FUZZ); do echo "== $$target"; \
