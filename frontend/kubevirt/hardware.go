@@ -105,7 +105,7 @@ func (r *reader) memory(domain tree.Value) {
 	default:
 		r.refuse(domain, CodeMemory, "write \"memory: {guest: 1Gi}\" under domain",
 			"no memory requested, at least one of '%s', '%s' or '%s' must be set",
-			r.in("domain.memory.guest"), r.in("domain.memory.hugepages.size"), r.in("domain.resources.requests.memory"))
+			r.in("domain.memory.guest"), r.in("domain.memory.hugepages.pageSize"), r.in("domain.resources.requests.memory"))
 	}
 }
 
@@ -131,7 +131,7 @@ func (r *reader) hugepages(v, request tree.Value, requested machine.Bytes) machi
 		return 0
 	}
 	page := machine.Bytes(q.Times(1))
-	name := r.in("domain.hugepages.size")
+	name := r.in("domain.memory.hugepages.pageSize")
 	switch {
 	case page == 0:
 		size.Errorf(&r.list, CodeMemory, "write 2Mi or 1Gi", "the size of the pages is 0")
