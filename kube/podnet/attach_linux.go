@@ -120,6 +120,8 @@ func (r *record) runtime(n network) *libcni.RuntimeConf {
 // build makes everything that the record plans. Each step is recorded before the next, so that undo knows what there may
 // be.
 func (m *Manager) build(ctx context.Context, rec *record, pod Pod) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, addLimit, fmt.Errorf("its plugins take longer than %s", addLimit))
+	defer cancel()
 	if err := m.records.write(rec); err != nil {
 		return err
 	}
@@ -208,6 +210,9 @@ func (m *Manager) add(ctx context.Context, rec *record, at int) (*types100.Resul
 		return nil, err
 	}
 	added, err := m.cni.AddNetworkList(ctx, list, rec.runtime(n))
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = fmt.Errorf("%w: %w", cause, err) // the plugin's own error is that it was killed
+	}
 	if err != nil {
 		return nil, fmt.Errorf("network %q: %w", list.Name, err)
 	}
@@ -286,6 +291,8 @@ func (m *Manager) undo(ctx context.Context, rec *record) error {
 			return fmt.Errorf("give the pod's interfaces back: %w", err)
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, delLimit)
+	defer cancel()
 	var errs []error
 	for i := len(rec.Networks) - 1; i >= 0; i-- {
 		n := rec.Networks[i]

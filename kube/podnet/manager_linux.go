@@ -33,6 +33,8 @@ type Manager struct {
 	log     *slog.Logger
 	// mounting keeps two from making NetnsDir a mount point, one on top of the other.
 	mounting sync.Mutex
+	// collecting keeps GC of plugins apart from their ADD and DEL, as CNI 1.1 demands (section 3, Lifecycle & Ordering).
+	collecting sync.RWMutex
 }
 
 // New prepares the directories. It does not need a network configuration: Usable says whether there is one.
@@ -54,6 +56,9 @@ func New(cfg Config) (*Manager, error) {
 		if err := os.MkdirAll(dir, atomicfile.DirMode); err != nil {
 			return nil, err
 		}
+	}
+	if err := atomicfile.Sweep(string(m.records)); err != nil {
+		return nil, err
 	}
 	// What plugins say beside their result is for who looks for a fault.
 	exec := &invoke.DefaultExec{RawExec: &invoke.RawExec{Stderr: chatter{m.log}}, PluginDecoder: version.PluginDecoder{}}
@@ -92,8 +97,11 @@ func (m *Manager) Usable(ctx context.Context) error {
 // uidForm are UIDs that can be names of files and CNI's container ids.
 var uidForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
 
-// undoLimit is how long plugins may take to remove what a failed Setup has made; its own context may be over.
-const undoLimit = time.Minute
+// How long the plugins of a pod may take. One that hangs is killed, and the pod hears of it.
+const (
+	addLimit = 4 * time.Minute
+	delLimit = time.Minute
+)
 
 // Setup connects a pod to its networks, or finds how it was connected before. On an error nothing is left of it, or what
 // is left is known to Teardown, Collect and the next Setup.
@@ -109,6 +117,8 @@ func (m *Manager) Setup(ctx context.Context, pod Pod) (Attachment, error) {
 		return Attachment{}, err
 	}
 	defer unlock()
+	m.collecting.RLock()
+	defer m.collecting.RUnlock()
 	rec, err := m.records.read(pod.UID)
 	if err != nil {
 		return Attachment{}, err
@@ -126,9 +136,7 @@ func (m *Manager) Setup(ctx context.Context, pod Pod) (Attachment, error) {
 		return Attachment{}, err
 	}
 	if err := m.build(ctx, rec, pod); err != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
-		defer cancel()
-		return Attachment{}, errors.Join(err, m.undo(ctx, rec))
+		return Attachment{}, errors.Join(err, m.undo(context.WithoutCancel(ctx), rec))
 	}
 	return rec.Attachment, nil
 }
@@ -144,6 +152,8 @@ func (m *Manager) Teardown(ctx context.Context, uid string) error {
 		return err
 	}
 	defer unlock()
+	m.collecting.RLock()
+	defer m.collecting.RUnlock()
 	rec, err := m.records.read(uid)
 	if err != nil || rec == nil {
 		return err
@@ -242,6 +252,10 @@ func (m *Manager) sweep() error {
 
 // tellPlugins calls the plugins' GC for every network of the node.
 func (m *Manager) tellPlugins(ctx context.Context) error {
+	m.collecting.Lock()
+	defer m.collecting.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, addLimit)
+	defer cancel()
 	known, err := m.records.list()
 	if err != nil {
 		return err

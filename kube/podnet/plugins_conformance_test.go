@@ -10,8 +10,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestBridge(t *testing.T) {
@@ -277,5 +280,54 @@ esac
 		if exclusive != (err == nil) || exclusive && !strings.Contains(string(text), `"cni.dev/valid-attachments":[{"containerID":"`+pod("kept").UID+`","ifname":"virtlet-eth0"}]`) {
 			t.Errorf("exclusive %v: the plugin hears %s (%v)", exclusive, text, err)
 		}
+	}
+}
+
+// TestCollectingWaits has plugins collect while one of them adds a pod: the one waits for the other, or the pod's address
+// would be given back before it is used.
+func TestCollectingWaits(t *testing.T) {
+	n := newNode(t, map[string]string{"10-net.conflist": `{"cniVersion": "1.1.0", "name": "cluster", "plugins": [{"type": "diary"}]}`})
+	n.cfg.Exclusive = true
+	n.restart(t)
+	dir := t.TempDir()
+	diary, fifo := filepath.Join(dir, "diary"), filepath.Join(dir, "go-on")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.plugin(t, "diary", `case $CNI_COMMAND in
+VERSION) echo '{"cniVersion": "1.1.0", "supportedVersions": ["1.1.0"]}' ;;
+GC) echo collected >>`+diary+` ;;
+ADD)
+	echo >`+fifo+`
+	cat `+fifo+` >/dev/null
+	echo added >>`+diary+`
+	echo '{"code": 100, "msg": "enough"}'
+	exit 1 ;;
+esac
+`)
+	added, collected := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := n.Setup(context.Background(), pod("slow"))
+		added <- err
+	}()
+	if _, err := os.ReadFile(fifo); err != nil { // until the plugin is at work
+		t.Fatal(err)
+	}
+	go func() { collected <- n.tellPlugins(context.Background()) }()
+	for n.collecting.TryRLock() { // until the other waits
+		n.collecting.RUnlock()
+		runtime.Gosched()
+	}
+	if err := os.WriteFile(fifo, []byte("go on"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-added; err == nil || !strings.Contains(err.Error(), "enough") {
+		t.Errorf("the plugin's own error is: %v", err)
+	}
+	if err := <-collected; err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(diary); err != nil || string(text) != "added\ncollected\n" {
+		t.Errorf("%q, %v", text, err)
 	}
 }
