@@ -50,6 +50,13 @@ type Health interface {
 	Healthy(ctx context.Context) error
 }
 
+// Witness is the power of a provider to learn that somebody has written to the status of a pod, which the pod controller
+// does not tell.
+type Witness interface {
+	// Saw is called with each pod whose status has changed, also by the provider itself, and must not take long.
+	Saw(pod *corev1.Pod)
+}
+
 // Guard is the power of a provider to keep the object of a pod in the cluster's sight for as long as something of it runs:
 // the pod controller would delete it when the grace of its deletion is over, whatever the provider has come to.
 type Guard interface {
@@ -218,6 +225,11 @@ func (n *Node) podController(recorder record.EventRecorder) (*vk.PodController, 
 		}
 	}); err != nil {
 		return nil, err
+	}
+	if w, ok := provider.(Witness); ok {
+		if err := n.pods.whenWritten(w.Saw); err != nil {
+			return nil, err
+		}
 	}
 	return vk.NewPodController(vk.PodControllerConfig{
 		PodClient:                                n.podClient(),

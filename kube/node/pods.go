@@ -8,6 +8,7 @@ import (
 
 	"github.com/virtual-kubelet/virtual-kubelet/errdefs"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -95,6 +96,18 @@ func (p *pods) whenMissed(do func(_ context.Context, gone, successor *corev1.Pod
 			}
 		},
 	})
+	return err
+}
+
+// whenWritten calls do for pods whose status changes. They are the cache's: do does not change them.
+func (p *pods) whenWritten(do func(*corev1.Pod)) error {
+	_, err := p.informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(before, now any) {
+		old, ok := before.(*corev1.Pod)
+		pod, is := now.(*corev1.Pod)
+		if ok && is && old.UID == pod.UID && !equality.Semantic.DeepEqual(old.Status, pod.Status) {
+			do(pod)
+		}
+	}})
 	return err
 }
 

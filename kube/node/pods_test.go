@@ -31,6 +31,10 @@ func TestMissedDeletion(t *testing.T) {
 	if err := p.whenMissed(func(_ context.Context, gone, successor *corev1.Pod) { missed <- [2]*corev1.Pod{gone, successor} }); err != nil {
 		t.Fatal(err)
 	}
+	written := make(chan *corev1.Pod, 1)
+	if err := p.whenWritten(func(pod *corev1.Pod) { written <- pod }); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	owned := make(chan struct{})
@@ -46,6 +50,15 @@ func TestMissedDeletion(t *testing.T) {
 	}
 	if have, ok := p.Get("d", "p"); !ok || have.ManagedFields != nil || len(p.List()) != 1 {
 		t.Errorf("the pods are %v", p.List())
+	}
+	labelled := pod.DeepCopy()
+	labelled.Labels = map[string]string{"a": "b"}
+	w.Modify(labelled)
+	ready := labelled.DeepCopy()
+	ready.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
+	w.Modify(ready)
+	if now := <-written; len(now.Status.Conditions) != 1 {
+		t.Errorf("the status that was written is %v", now.Status)
 	}
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	again := func(uid string) [2]*corev1.Pod {

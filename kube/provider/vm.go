@@ -29,9 +29,11 @@ type vm struct {
 	// pod is the object of the API, with the status that was last written. Unless it is complete, it is what the record has.
 	pod      *corev1.Pod
 	complete bool
-	rec      record
-	now      state
-	guest    Guest
+	// version is the resource version of that status, where it is known.
+	version string
+	rec     record
+	now     state
+	guest   Guest
 	// abort ends the start that is under way.
 	abort context.CancelFunc
 	// deadline ends a pod that is active for too long.

@@ -61,17 +61,23 @@ func (v *vm) flush(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
+	v.has(pod)
+	return nil
+}
+
+// has takes in the status that the API server has.
+func (v *vm) has(pod *corev1.Pod) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	if v.pod.UID == pod.UID {
-		kept := *v.pod // others may read the old one
-		kept.Status = pod.Status
-		if v.told.pod == v.pod {
-			v.told.pod = &kept
-		}
-		v.pod = &kept
+	if v.pod.UID != pod.UID {
+		return
 	}
-	return nil
+	kept := *v.pod // others may read the old one
+	kept.Status, v.version = pod.Status, pod.ResourceVersion
+	if v.told.pod == v.pod {
+		v.told.pod = &kept
+	}
+	v.pod = &kept
 }
 
 // statusPatch makes the patch that gives a pod a status, or nil when it has it. Conditions of others stay. It is for the
