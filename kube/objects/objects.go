@@ -33,6 +33,8 @@ var ErrForbidden = errors.New("the API server forbids it")
 type Resolver struct {
 	// Hint says what to do about an object that may not be read.
 	Hint string
+	// Admit is asked about each object that was read, which its error keeps back. It may be nil, and asks this Resolver nothing.
+	Admit func(ctx context.Context, object runtime.Object) error
 
 	client kubernetes.Interface
 	mutex  sync.Mutex
@@ -84,6 +86,11 @@ func (r *Resolver) get(ctx context.Context, ref kubeobject.Ref) (kubeobject.Obje
 		return kubeobject.Object{}, err
 	case err != nil:
 		return kubeobject.Object{}, err
+	}
+	if r.Admit != nil {
+		if err := r.Admit(ctx, object); err != nil {
+			return kubeobject.Object{}, fmt.Errorf("%s: %w", ref, err)
+		}
 	}
 	return Parse(object)
 }

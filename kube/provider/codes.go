@@ -12,6 +12,8 @@ const (
 	CodeClaim
 	// CodeNetwork is for networks that a pod asks for and this node does not have.
 	CodeNetwork
+	// CodeHostPath is for files, directories and devices of the node that pods may not have.
+	CodeHostPath
 )
 
 // Codes explains the diagnostics of this package and of its Runner.
@@ -29,5 +31,10 @@ func Codes() []diag.Explanation {
 		{Code: CodeNetwork, Title: "network that the node does not have",
 			Text: "The pod asks for networks of CNI plugins, and the node has no configuration for them. Without one its VMs have networks of their own, " +
 				"from which they reach out, and into which only the node leads."},
+		{Code: CodeHostPath, Title: "file or device of the node that pods may not have",
+			Text: "Who may make pods is not thereby a user of their nodes, so volumes that name a path of the node themselves (`hostPath`, `hostDisk`, a flexVolume of " +
+				"the type raw) are refused, unless the node's administrator has allowed the path: `vmseed-kube node --allow-host-path` for raw disks and devices in a " +
+				"directory, `--allow-share` for a directory that guests mount, `--allow-host-device` for a device by its PCI address. Claims need none of that: " +
+				"their volumes were made by the cluster's administrators. Disks are raw, because a guest could make its disk look like a qcow2 image that is based on any file."},
 	}
 }

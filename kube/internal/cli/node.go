@@ -55,6 +55,7 @@ type nodeFlags struct {
 	maxPods                            int64
 	accel                              string
 	firstBoot                          time.Duration
+	allowed                            host.Allowed
 }
 
 func nodeCommand(log io.Writer) *cobra.Command {
@@ -109,6 +110,9 @@ when it comes back. To take a node away, drain it first.`,
 	flags.StringArrayVar(&f.taints, "register-with-taint", nil, "taint of a node that registers for the first time: KEY[=VALUE]:EFFECT (repeatable)")
 	flags.StringToStringVar(&f.reserve, "reserve", map[string]string{"cpu": "500m", "memory": "1Gi"}, "what is kept from pods: cpu, memory, ephemeral-storage")
 	flags.Int64Var(&f.maxPods, "max-pods", 110, "how many pods the node takes")
+	flags.StringArrayVar(&f.allowed.Paths, "allow-host-path", nil, "let pods name raw disks and devices in this directory of the host, beside those of claims (repeatable)")
+	flags.StringArrayVar(&f.allowed.Shares, "allow-share", nil, "let pods share this directory of the host with guests, beside those of claims (repeatable)")
+	flags.StringArrayVar(&f.allowed.Devices, "allow-host-device", nil, "let pods give guests the device of the host with this PCI address (repeatable)")
 	flags.StringVar(&f.accel, "accel", "auto", "accelerator of the VMs: auto, kvm or tcg")
 	flags.DurationVar(&f.firstBoot, "first-boot-timeout", provider.DefaultFirstBootTimeout, "how long a guest may boot in silence before it is taken to be up")
 	return cmd
@@ -272,7 +276,7 @@ func (n *nodeRun) provider(ctx context.Context, client kubernetes.Interface, ips
 		}
 	}
 	runner, err := host.New(host.Options{Client: client, Root: filepath.Join(n.state, "vms"), Images: store, Names: names, Networks: networks,
-		NodeIPs: ips, Hypervisor: hypervisor.Options{Accel: n.accel}, Supervisor: []string{program, "supervise"}, Log: n.log})
+		NodeIPs: ips, Allowed: n.allowed, Hypervisor: hypervisor.Options{Accel: n.accel}, Supervisor: []string{program, "supervise"}, Log: n.log})
 	if err != nil {
 		return nil, err
 	}

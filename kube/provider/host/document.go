@@ -14,34 +14,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vmseed/vmseed"
-	"github.com/vmseed/vmseed/format/kubeobject"
 	"github.com/vmseed/vmseed/frontend"
 	"github.com/vmseed/vmseed/kube/launch"
-	"github.com/vmseed/vmseed/kube/objects"
 	"github.com/vmseed/vmseed/kube/provider"
 )
 
 // hostProgram is QEMU's name for this host's architecture.
 func hostProgram() string {
 	return map[string]string{"amd64": "qemu-system-x86_64", "arm64": "qemu-system-aarch64"}[runtime.GOARCH]
-}
-
-// hint is what to do about an object that the node authorizer keeps from the node.
-const hint = "a node may read what the volumes and the environment of its pods name: install vmseed-kube's MutatingAdmissionPolicy vmseed-sources " +
-	"(config/virtlet), which adds a volume for what annotations name, and make the pod anew; or give it such a volume with optional: true"
-
-// local resolves objects of one namespace: those of others are no pod's business, whatever the node may read.
-type local struct {
-	*objects.Resolver
-	namespace string
-}
-
-// Resolve gets an object of the pod's namespace, or a volume of the cluster.
-func (l local) Resolve(ctx context.Context, ref kubeobject.Ref) (kubeobject.Object, error) {
-	if ref.Namespace != l.namespace && ref.Kind != kubeobject.PersistentVolume {
-		return kubeobject.Object{}, fmt.Errorf("%s is of another namespace: %w here", ref, frontend.ErrNotFound)
-	}
-	return l.Resolver.Resolve(ctx, ref)
 }
 
 // document returns the documents that say what the VM of a pod is: those of the launch Secret of a launcher pod, else the

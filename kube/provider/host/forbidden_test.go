@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
 
-	"github.com/vmseed/vmseed/kube/objects"
 	"github.com/vmseed/vmseed/kube/provider"
 )
 
@@ -24,9 +23,7 @@ func TestForbidden(t *testing.T) {
 	h := testHost(t, client)
 	pod := testPod()
 	pod.Annotations["VirtletSSHKeySource"] = "secret/keys"
-	resolver := objects.New(client)
-	resolver.Hint = hint
-	_, _, l, err := h.machine(t.Context(), h.completed(pod, connection{}), local{resolver, "n"})
+	_, _, l, err := h.machine(t.Context(), h.completed(pod, connection{}), newLocal(client, "n", "node"))
 	var wait *provider.WaitError
 	if !errors.As(passing(l, err), &wait) || wait.Reason != provider.ReasonConfigError || !strings.Contains(wait.Error(), "vmseed-sources") {
 		t.Errorf("%v, %v", l, err)

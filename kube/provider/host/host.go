@@ -23,6 +23,7 @@ import (
 	"github.com/vmseed/vmseed"
 	datasources "github.com/vmseed/vmseed/datasource/all"
 	deliveries "github.com/vmseed/vmseed/delivery/all"
+	"github.com/vmseed/vmseed/frontend"
 	frontends "github.com/vmseed/vmseed/frontend/all"
 	"github.com/vmseed/vmseed/hypervisor"
 	"github.com/vmseed/vmseed/hypervisor/qemu"
@@ -49,6 +50,8 @@ type Options struct {
 	Networks *podnet.Manager
 	// NodeIPs are the node's addresses, the internal one first.
 	NodeIPs []netip.Addr
+	// Allowed is what of this host pods may name by themselves.
+	Allowed Allowed
 	// Hypervisor are wishes for every start; Detach is always set.
 	Hypervisor hypervisor.Options
 	// Supervisor is the command that supervises a VM, without its flags; empty means `vmseed supervise`.
@@ -75,11 +78,17 @@ func New(o Options) (*Host, error) {
 	if err := supervisor.SweepOwn(o.Root); err != nil {
 		return nil, err
 	}
+	// A launch Secret that somebody forges is to be no definition of another form, which could ask for more.
+	forms := slices.DeleteFunc(frontends.Frontends(), func(f frontend.Frontend) bool { return f.Name() != "virtlet" && f.Name() != "kubevirt" })
 	h := &Host{options: o, log: o.Log}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
-	h.engine = &vmseed.Engine{Frontends: frontends.Frontends(), DataSources: datasources.DataSources(), Deliveries: deliveries.Deliveries(),
+	var err error
+	if h.options.Allowed, err = o.Allowed.absolute(); err != nil {
+		return nil, err
+	}
+	h.engine = &vmseed.Engine{Frontends: forms, DataSources: datasources.DataSources(), Deliveries: deliveries.Deliveries(),
 		Hypervisors: []hypervisor.Hypervisor{&qemu.QEMU{Root: o.Root, Supervisor: o.Supervisor}}}
 	h.launcher = boot.Launcher{Engine: h.engine, Root: o.Root, Images: o.Images}
 	if o.Names != nil {

@@ -332,6 +332,7 @@ func TestImageLock(t *testing.T) {
 	meta := metav1.ObjectMeta{Namespace: "default", Name: "data"}
 	b := newBench(t,
 		&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}, Spec: corev1.PersistentVolumeSpec{VolumeMode: &block,
+			ClaimRef:               &corev1.ObjectReference{Namespace: "default", Name: "data"},
 			PersistentVolumeSource: corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: disk}}}},
 		&corev1.PersistentVolumeClaim{ObjectMeta: meta, Spec: corev1.PersistentVolumeClaimSpec{VolumeMode: &block, VolumeName: "pv"}})
 	with := func(pod *corev1.Pod) {

@@ -13,13 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/vmseed/vmseed"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/kubeobject"
 	"github.com/vmseed/vmseed/frontend"
 	"github.com/vmseed/vmseed/frontend/virtlet"
 	"github.com/vmseed/vmseed/image"
-	"github.com/vmseed/vmseed/kube/objects"
 	"github.com/vmseed/vmseed/kube/provider"
+	"github.com/vmseed/vmseed/machine"
 )
 
 func testPod() *corev1.Pod {
@@ -66,7 +67,7 @@ func TestPodDocument(t *testing.T) {
 func TestMachine(t *testing.T) {
 	client := fake.NewClientset()
 	h := testHost(t, client)
-	m, source, l, err := h.machine(t.Context(), h.completed(testPod(), connection{}), local{objects.New(client), "n"})
+	m, source, l, err := h.machine(t.Context(), h.completed(testPod(), connection{}), newLocal(client, "n", "node"))
 	if err != nil || l.HasErrors() || source != "" {
 		t.Fatalf("%v, %v, %q", err, l, source)
 	}
@@ -77,7 +78,7 @@ func TestMachine(t *testing.T) {
 	if env["IP"] != "192.0.2.7" || env["NODE"] != "node" || m.Name != "vm" || m.Namespace != "n" || m.Identity.UID != "3b0a" {
 		t.Errorf("%v, %s/%s", env, m.Namespace, m.Name)
 	}
-	volumes, l, err := h.volumes(t.Context(), testPod(), m, local{objects.New(client), "n"})
+	volumes, l, err := h.volumes(t.Context(), testPod(), m, newLocal(client, "n", "node"))
 	if err != nil || l.HasErrors() || len(volumes) != 1 || volumes[0].Name != "dir" {
 		t.Fatalf("volumes: %v, %v, %v", volumes, l, err)
 	}
@@ -99,7 +100,7 @@ func TestDataSource(t *testing.T) {
 	for name, ok := range map[string]bool{"configdrive": true, "nocloud-net": true, "floppy": false} {
 		pod := testPod()
 		pod.Annotations["vmseed.dev/datasource"] = name
-		_, source, l, err := h.machine(t.Context(), h.completed(pod, connection{}), local{objects.New(client), "n"})
+		_, source, l, err := h.machine(t.Context(), h.completed(pod, connection{}), newLocal(client, "n", "node"))
 		if err != nil || l.HasErrors() == ok || ok && source != name || !ok && l[0].Code != provider.CodeAnnotation {
 			t.Errorf("%s: %q, %v, %v", name, source, l, err)
 		}
@@ -109,7 +110,7 @@ func TestDataSource(t *testing.T) {
 // TestOtherNamespace keeps the objects of other namespaces from a pod.
 func TestOtherNamespace(t *testing.T) {
 	client := fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "s"}})
-	_, err := local{objects.New(client), "n"}.Resolve(t.Context(), kubeobject.Ref{Kind: kubeobject.Secret, Namespace: "other", Name: "s"})
+	_, err := newLocal(client, "n", "node").Resolve(t.Context(), kubeobject.Ref{Kind: kubeobject.Secret, Namespace: "other", Name: "s"})
 	if !errors.Is(err, frontend.ErrNotFound) || len(client.Actions()) != 0 {
 		t.Errorf("%v after %d calls", err, len(client.Actions()))
 	}
@@ -181,23 +182,54 @@ func TestClaimed(t *testing.T) {
 	claim := func(name, volume string, mode *corev1.PersistentVolumeMode) *corev1.PersistentVolumeClaim {
 		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: volume, VolumeMode: mode}}
 	}
-	volume := func(name string, source corev1.PersistentVolumeSource) *corev1.PersistentVolume {
-		return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: source}}
+	volume := func(name, claim string, source corev1.PersistentVolumeSource) *corev1.PersistentVolume {
+		return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: source,
+			ClaimRef: &corev1.ObjectReference{Namespace: "n", Name: claim}}}
+	}
+	outside := filepath.Join(t.TempDir(), "outside.img")
+	if err := os.WriteFile(outside, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	links, copies := t.TempDir(), t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(links, claimImage)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(copies, claimImage), []byte("QFI\xfb\x00\x00\x00\x03"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	client := fake.NewClientset(claim("files", "dir", nil), claim("device", "path", &block), claim("free", "", nil), claim("far", "nfs", nil), claim("empty", "nothing", nil),
-		volume("dir", corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: dir}}),
-		volume("path", corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: filepath.Join(dir, claimImage)}}),
-		volume("nothing", corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: filepath.Join(dir, "none")}}),
-		volume("nfs", corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "s", Path: "/"}}))
+		claim("stolen", "theirs", nil), claim("link", "links", nil), claim("qcow2", "copies", nil),
+		volume("dir", "files", corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: dir}}),
+		volume("path", "device", corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: filepath.Join(dir, claimImage)}}),
+		volume("nothing", "empty", corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: filepath.Join(dir, "none")}}),
+		volume("theirs", "files", corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: dir}}),
+		volume("links", "link", corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: links}}),
+		volume("copies", "qcow2", corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: copies}}),
+		volume("nfs", "far", corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "s", Path: "/"}}))
 	for _, c := range []struct{ name, want string }{
 		{"files", ""}, {"device", ""}, {"free", "not bound"}, {"far", "local or hostPath"}, {"empty", "not ready"}, {"missing", "not found"},
+		{"stolen", "not bound to each other"}, {"link", "leads out"}, {"qcow2", "convert it"},
 	} {
-		v, err := claimed(t.Context(), kubeobject.Ref{Kind: kubeobject.PersistentVolumeClaim, Namespace: "n", Name: c.name}, local{objects.New(client), "n"})
+		v, err := claimed(t.Context(), kubeobject.Ref{Kind: kubeobject.PersistentVolumeClaim, Namespace: "n", Name: c.name}, newLocal(client, "n", "node"))
 		switch {
-		case c.want == "" && (err != nil || v.Path != filepath.Join(dir, claimImage)):
+		case c.want == "" && (err != nil || v.Path != filepath.Join(dir, claimImage) || v.Format != "raw"):
 			t.Errorf("%s: %+v, %v", c.name, v, err)
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// TestNetworked has guests that cannot know their addresses of their seed ask for them.
+func TestNetworked(t *testing.T) {
+	h := testHost(t, fake.NewClientset())
+	for source, want := range map[string]bool{"": true, "nocloud": true, "configdrive": true, "ec2": false, "openstack": false, "nocloud-net": false,
+		machine.NoDataSource: false} {
+		if h.networked(machine.Machine{DataSource: source}, vmseed.RenderOptions{}) != want {
+			t.Errorf("the seed of a machine with the data source %q tells it of its addresses: want %v", source, want)
+		}
+		if source != "" && h.networked(machine.Machine{DataSource: "nocloud"}, vmseed.RenderOptions{DataSource: source}) != want {
+			t.Errorf("the seed of a pod that asks for the data source %q tells it of its addresses: want %v", source, want)
 		}
 	}
 }

@@ -24,7 +24,6 @@ import (
 	"github.com/vmseed/vmseed/internal/boot"
 	"github.com/vmseed/vmseed/internal/supervisor"
 	"github.com/vmseed/vmseed/kube/launch"
-	"github.com/vmseed/vmseed/kube/objects"
 	"github.com/vmseed/vmseed/kube/provider"
 	"github.com/vmseed/vmseed/machine"
 )
@@ -39,6 +38,10 @@ func (h *Host) Start(ctx context.Context, s provider.Start) (provider.Started, d
 func advised(l diag.List) diag.List {
 	var out diag.List
 	for _, d := range l {
+		if d.Code >= provider.CodeAnnotation { // the node's own advice names the node's flags
+			out = append(out, d)
+			continue
+		}
 		if d.Severity == diag.Note && strings.Contains(d.Summary, "--volume") {
 			continue // a claim, which the node looks for itself
 		}
@@ -65,9 +68,8 @@ func (h *Host) start(ctx context.Context, s provider.Start) (provider.Started, d
 	if err != nil || list.HasErrors() {
 		return provider.Started{}, list, err
 	}
-	resolver := objects.New(h.options.Client)
-	resolver.Hint = hint
-	m, source, problems, err := h.machine(ctx, h.completed(s.Pod, attachment), local{resolver, s.Pod.Namespace})
+	resolver := newLocal(h.options.Client, s.Pod.Namespace, s.Pod.Spec.NodeName)
+	m, source, problems, err := h.machine(ctx, h.completed(s.Pod, attachment), resolver)
 	list = append(list, problems...)
 	if err != nil || list.HasErrors() {
 		return provider.Started{}, list, passing(list, err)
@@ -77,7 +79,7 @@ func (h *Host) start(ctx context.Context, s provider.Start) (provider.Started, d
 	m, problems, err = h.place(m, attachment, &o)
 	list = append(list, problems...)
 	if err == nil && !list.HasErrors() {
-		o.Volumes, problems, err = h.volumes(ctx, s.Pod, m, local{resolver, s.Pod.Namespace})
+		o.Volumes, problems, err = h.volumes(ctx, s.Pod, m, resolver)
 		list = append(list, problems...)
 	}
 	if err != nil || list.HasErrors() {
@@ -92,7 +94,7 @@ func (h *Host) start(ctx context.Context, s provider.Start) (provider.Started, d
 }
 
 // machine reads the machine that a pod stands for, and the data source that the pod asks for.
-func (h *Host) machine(ctx context.Context, pod *corev1.Pod, resolver local) (machine.Machine, string, diag.List, error) {
+func (h *Host) machine(ctx context.Context, pod *corev1.Pod, resolver *local) (machine.Machine, string, diag.List, error) {
 	doc, err := h.document(ctx, pod)
 	if err != nil {
 		return machine.Machine{}, "", nil, err
@@ -116,6 +118,7 @@ func (h *Host) machine(ctx context.Context, pod *corev1.Pod, resolver local) (ma
 	m := machines[0]
 	// The directory is found by the pod's namespace; that of a document is the same, as the API server sees to.
 	m.Namespace = pod.Namespace
+	list = append(list, h.judge(&m, resolver)...)
 	return m, source, list, nil
 }
 
@@ -190,7 +193,7 @@ func locked(err error) error {
 var later = map[diag.Code]string{
 	virtlet.CodeMissingObject: provider.ReasonConfigError, virtlet.CodeMissingKey: provider.ReasonConfigError,
 	kubevirt.CodeMissingObject: provider.ReasonConfigError, kubevirt.CodeMissingKey: provider.ReasonConfigError,
-	provider.CodeClaim: provider.ReasonConfigError, boot.CodeNoShare: provider.ReasonConfigError,
+	provider.CodeClaim: provider.ReasonConfigError, provider.CodeHostPath: provider.ReasonConfigError, boot.CodeNoShare: provider.ReasonConfigError,
 	qemu.CodeUnresolvedVolume: provider.ReasonConfigError, image.CodeBadImage: provider.ReasonImagePull,
 }
 
@@ -248,14 +251,11 @@ func (h *Host) place(m machine.Machine, a connection, o *boot.Options) (machine.
 	return m, l, nil
 }
 
-// networked reports whether the seed tells the guest of its addresses.
+// networked reports whether the seed tells the guest of its addresses. A guest that fetches its seed needs one for that.
 func (h *Host) networked(m machine.Machine, o vmseed.RenderOptions) bool {
-	name := o.DataSource
-	if name == "" {
-		name = m.DataSource
-	}
-	if name == "" {
-		name = "nocloud"
+	name := cmp.Or(o.DataSource, m.DataSource, "nocloud")
+	if o.HTTP || slices.Contains([]string{"ec2", "openstack", "nocloud-net"}, name) {
+		return false
 	}
 	for _, ds := range h.engine.DataSources {
 		if ds.Name() == name {

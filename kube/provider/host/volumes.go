@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -91,11 +92,21 @@ func claimed(ctx context.Context, ref kubeobject.Ref, resolver frontend.Resolver
 	if path == "" {
 		return hypervisor.Volume{}, fmt.Errorf("its volume %s is no local or hostPath volume, and this node mounts no others", name)
 	}
-	if spec.Get("volumeMode").Loose(&unheard) != string(corev1.PersistentVolumeBlock) {
-		path = filepath.Join(path, claimImage)
+	if spec.Get("volumeMode").Loose(&unheard) == string(corev1.PersistentVolumeBlock) {
+		err = rawDisk(path, fs.ModeDevice)
+	} else {
+		// Other pods may have written to the directory: links, and device nodes.
+		var ok bool
+		dir := path
+		if path, ok, err = within(filepath.Join(dir, claimImage), dir); err == nil && !ok {
+			err = fmt.Errorf("%s leads out of the volume", claimImage)
+		}
+		if err == nil {
+			err = rawDisk(path, 0)
+		}
 	}
-	if _, err := os.Stat(path); err != nil {
+	if err != nil {
 		return hypervisor.Volume{}, fmt.Errorf("its volume %s is not ready on this node: %w", name, err)
 	}
-	return hypervisor.Volume{Path: path}, nil
+	return hypervisor.Volume{Path: path, Format: "raw"}, nil
 }
