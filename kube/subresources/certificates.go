@@ -67,15 +67,21 @@ func (c *certificates) certificate(*tls.ClientHelloInfo) (*tls.Certificate, erro
 func (c *certificates) run(ctx context.Context) {
 	ticker := time.NewTicker(checkEvery)
 	defer ticker.Stop()
+	said := ""
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		if err := c.sync(ctx); err != nil && ctx.Err() == nil {
-			c.log.Error("the certificate of the API server of subresources", "error", err)
+		now := ""
+		if err := c.sync(ctx); err != nil {
+			now = err.Error()
 		}
+		if now != "" && now != said && ctx.Err() == nil { // beside KubeVirt the APIServices stay another server's
+			c.log.Error("the certificate of the API server of subresources", "error", now)
+		}
+		said = now
 	}
 }
 
@@ -96,11 +102,11 @@ func (c *certificates) sync(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("Secret %s: %w", c.name, err)
 	}
-	published := c.publish(ctx, secret.Data[corev1.ServiceAccountRootCAKey])
-	if published == nil || c.current.Load() == nil {
+	foreign, err := c.publish(ctx, secret.Data[corev1.ServiceAccountRootCAKey])
+	if err == nil || c.current.Load() == nil {
 		c.current.Store(pair)
 	}
-	return published
+	return errors.Join(foreign, err)
 }
 
 // ensure returns the Secret with a certificate that is good for a while.
@@ -157,9 +163,9 @@ func (c *certificates) parse(secret *corev1.Secret) (*tls.Certificate, error) {
 }
 
 // publish writes the authorities into the APIServices that lead to this server. One that is not installed, or leads to a
-// server of somebody else, is left alone.
-func (c *certificates) publish(ctx context.Context, bundle []byte) error {
-	var errs []error
+// server of somebody else, is left alone; foreign says which ones do.
+func (c *certificates) publish(ctx context.Context, bundle []byte) (foreign, err error) {
+	var errs, others []error
 	for _, version := range Versions() {
 		service := &unstructured.Unstructured{}
 		service.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"})
@@ -173,7 +179,7 @@ func (c *certificates) publish(ctx context.Context, bundle []byte) error {
 		target, _, _ := unstructured.NestedString(service.Object, "spec", "service", "name")
 		namespace, _, _ := unstructured.NestedString(service.Object, "spec", "service", "namespace")
 		if target+"."+namespace+".svc" != c.host {
-			errs = append(errs, fmt.Errorf("APIService %s leads to another server, %s/%s", name.Name, namespace, target))
+			others = append(others, fmt.Errorf("APIService %s leads to another server, %s/%s", name.Name, namespace, target))
 			continue
 		}
 		encoded := base64.StdEncoding.EncodeToString(bundle)
@@ -182,13 +188,13 @@ func (c *certificates) publish(ctx context.Context, bundle []byte) error {
 		}
 		patch, err := json.Marshal(map[string]any{"spec": map[string]any{"caBundle": encoded, "insecureSkipTLSVerify": nil}})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := c.services.Patch(ctx, service, client.RawPatch(types.MergePatchType, patch)); err != nil {
 			errs = append(errs, fmt.Errorf("APIService %s: %w", name.Name, err))
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(others...), errors.Join(errs...)
 }
 
 // issue makes an authority and a certificate of it for one name. The keys of the result are those of the Secret.

@@ -183,4 +183,9 @@ func TestForeignService(t *testing.T) {
 	if _, err := c.certificate(new(tls.ClientHelloInfo)); err != nil {
 		t.Error(err)
 	}
+	first := leaf(c)
+	now = now.Add(validity - renewal + time.Minute)
+	if err := c.sync(t.Context()); err == nil || leaf(c).Equal(first) {
+		t.Errorf("the certificate is not renewed: %v", err)
+	}
 }
