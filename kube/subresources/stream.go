@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -197,6 +198,7 @@ func (b *bridge) say(code int, reason string) {
 	if len(reason) > reasonBytes {
 		reason = reason[:reasonBytes]
 	}
+	reason = strings.ToValidUTF8(reason, "") // or clients take it for a broken protocol
 	_ = b.socket.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, reason), time.Now().Add(upgradeTimeout))
 }
 

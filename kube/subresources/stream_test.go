@@ -85,6 +85,8 @@ func echoes(_ context.Context, in io.Reader, out io.Writer) error {
 			return nil
 		case bytes.Contains(buffer[:n], []byte("fail")):
 			return errors.New("the guest is on fire")
+		case bytes.Contains(buffer[:n], []byte("long")):
+			return errors.New("x" + strings.Repeat("ä", reasonBytes))
 		case err != nil:
 			return err
 		}
@@ -126,6 +128,11 @@ func TestConsoleEnds(t *testing.T) {
 	talk(t, third, "fail", "fail")
 	if code, why := ending(t, third); code != websocket.CloseInternalServerErr || why != "the guest is on fire" {
 		t.Errorf("a console that fails closes with %d %s", code, why)
+	}
+	long := h.open(t, "owner", console)
+	talk(t, long, "long", "long")
+	if code, why := ending(t, long); code != websocket.CloseInternalServerErr || why != "x"+strings.Repeat("ä", reasonBytes/2-1) {
+		t.Errorf("a console that fails at length closes with %d %s", code, why)
 	}
 	fourth := h.open(t, "owner", console)
 	h.streams.end()
