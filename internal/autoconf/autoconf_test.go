@@ -331,6 +331,9 @@ func TestRouterAdvertisement(t *testing.T) {
 	if first.hops != 255 || first.payload[0] != 134 || first.payload[5] != 0xc0 || binary.BigEndian.Uint16(first.payload[6:]) != 0 {
 		t.Errorf("before the gateway is known: %x", first.payload)
 	}
+	if b := r.Advertise(); b != nil {
+		t.Errorf("a guest that has its router loses it: %x", b)
+	}
 	// The gateway answers.
 	question := r.Seek(net.HardwareAddr{2, 0, 0, 0, 0, 1})
 	q := sound(t, question)
@@ -344,6 +347,9 @@ func TestRouterAdvertisement(t *testing.T) {
 		t.Error("a gateway is new once")
 	}
 	f := sound(t, r.Answer(ask))
+	if told := sound(t, r.Advertise()); told.destination != allNodes || !bytes.Equal(told.payload[4:], f.payload[4:]) {
+		t.Errorf("unasked %+v", told)
+	}
 	want := unhex(t, `86000000 40c02328 00000000 00000000 0101 020000000009 05010000000005aa
 		03044080 00015180 00015180 00000000 fd0000100244000100000000 00000000
 		1803 2000 00002328 fd000099000000000000000000000000

@@ -82,9 +82,10 @@ func (r *Responder) neighbor(f frame) []byte {
 	return nil
 }
 
-// Advertise returns the frame of a router advertisement that the guest did not ask for; nil when it has no IPv6 address.
+// Advertise returns the frame of a router advertisement that the guest did not ask for; nil when it has no IPv6 address, or
+// the gateway's MAC is not known: a guest that learned it from an earlier Responder must not lose its router meanwhile.
 func (r *Responder) Advertise() []byte {
-	if r.config == nil || len(r.config.addresses6()) == 0 {
+	if r.config == nil || len(r.config.addresses6()) == 0 || r.sought() && r.gateway() == nil {
 		return nil
 	}
 	return ethernet(r.mac, net.HardwareAddr{0x33, 0x33, 0, 0, 0, 1}, typeIPv6, r.advertisement(allNodes))
@@ -181,10 +182,15 @@ func (r *Responder) gateway() net.HardwareAddr {
 	return r.router
 }
 
+// sought reports whether the guest must be told the MAC of its IPv6 gateway.
+func (r *Responder) sought() bool {
+	return r.config.Gateway6.Is6() && !r.config.Gateway6.IsLinkLocalUnicast()
+}
+
 // Seek returns the frame that asks the network for the MAC of the IPv6 gateway, for a sender of a MAC; nil when the guest
 // finds the gateway by itself or has none.
 func (r *Responder) Seek(from net.HardwareAddr) []byte {
-	if r.config == nil || len(r.config.addresses6()) == 0 || !r.config.Gateway6.Is6() || r.config.Gateway6.IsLinkLocalUnicast() || len(from) != 6 {
+	if r.config == nil || len(r.config.addresses6()) == 0 || !r.sought() || len(from) != 6 {
 		return nil
 	}
 	target := r.config.Gateway6.As16()
