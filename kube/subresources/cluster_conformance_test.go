@@ -31,6 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	utilexec "k8s.io/utils/exec"
@@ -274,10 +275,6 @@ func (c *cluster) machine(t *testing.T, namespace, name string, strategy kubevir
 		Spec: spec,
 	}
 	must(t, c.client.Create(ctx, vmi))
-	before := vmi.DeepCopy()
-	vmi.Status.Phase, vmi.Status.NodeName = kubevirtv1.Running, nodeName
-	vmi.Status.Conditions = []kubevirtv1.VirtualMachineInstanceCondition{{Type: kubevirtv1.VirtualMachineInstanceAgentConnected, Status: corev1.ConditionTrue}}
-	must(t, c.client.Status().Patch(ctx, vmi, client.MergeFrom(before)))
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "virt-launcher-" + name + "-x", Labels: map[string]string{
 			kubevirtv1.AppLabel: "virt-launcher", kubevirtv1.CreatedByLabel: string(vmi.UID)},
@@ -288,6 +285,11 @@ func (c *cluster) machine(t *testing.T, namespace, name string, strategy kubevir
 	must(t, c.client.Create(ctx, pod))
 	pod.Status.Phase = corev1.PodRunning
 	must(t, c.client.Status().Update(ctx, pod))
+	before := vmi.DeepCopy()
+	vmi.Status.Phase, vmi.Status.NodeName = kubevirtv1.Running, nodeName
+	vmi.Status.ActivePods = map[types.UID]string{pod.UID: nodeName}
+	vmi.Status.Conditions = []kubevirtv1.VirtualMachineInstanceCondition{{Type: kubevirtv1.VirtualMachineInstanceAgentConnected, Status: corev1.ConditionTrue}}
+	must(t, c.client.Status().Patch(ctx, vmi, client.MergeFrom(before)))
 	machine := vm.DeepCopy()
 	vm.Status.Created, vm.Status.Ready = true, true
 	must(t, c.client.Status().Patch(ctx, vm, client.MergeFrom(machine)))

@@ -179,7 +179,7 @@ func instanceX(phase kubevirtv1.VirtualMachineInstancePhase) *kubevirtv1.Virtual
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x", UID: "vmi", OwnerReferences: []metav1.OwnerReference{
 			*metav1.NewControllerRef(machineX(""), kubevirtv1.VirtualMachineGroupVersionKind)}},
 		Spec: kubevirtv1.VirtualMachineInstanceSpec{TerminationGracePeriodSeconds: &grace},
-		Status: kubevirtv1.VirtualMachineInstanceStatus{Phase: phase, Conditions: []kubevirtv1.VirtualMachineInstanceCondition{
+		Status: kubevirtv1.VirtualMachineInstanceStatus{Phase: phase, ActivePods: map[types.UID]string{"pod": "node"}, Conditions: []kubevirtv1.VirtualMachineInstanceCondition{
 			{Type: kubevirtv1.VirtualMachineInstanceAgentConnected, Status: corev1.ConditionTrue}}},
 	}
 }

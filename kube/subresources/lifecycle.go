@@ -81,10 +81,18 @@ func (s *Server) stopMachine(w http.ResponseWriter, r *http.Request, t target) *
 	if options.GracePeriod != nil && *options.GracePeriod < 0 {
 		return apierrors.NewBadRequest("gracePeriod has to be greater or equal to 0")
 	}
-	return s.changeMachine(w, r, t, options.DryRun, func(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, strategy kubevirtv1.VirtualMachineRunStrategy) (change, error) {
+	shortened := types.UID("")
+	return s.changeMachine(w, r, t, options.DryRun, func(_ *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, strategy kubevirtv1.VirtualMachineRunStrategy) (change, error) {
+		if vmi != nil && vmi.UID == shortened {
+			// An earlier try was overtaken after this; the machine itself is still to be changed.
+			vmi.Spec.TerminationGracePeriodSeconds = nil
+			return planStop(vmi, strategy, options.GracePeriod)
+		}
 		out, err := planStop(vmi, strategy, options.GracePeriod)
 		if err == nil && options.GracePeriod != nil && vmi != nil && !vmi.IsFinal() {
-			err = s.shortenGrace(r.Context(), vmi, *options.GracePeriod, options.DryRun)
+			if err = s.shortenGrace(r.Context(), vmi, *options.GracePeriod, options.DryRun); err == nil {
+				shortened = vmi.UID
+			}
 		}
 		return out, err
 	})
@@ -262,8 +270,10 @@ func (s *Server) launcher(ctx context.Context, vmi *kubevirtv1.VirtualMachineIns
 		return nil, err
 	}
 	for i := range pods.Items {
-		// A label is anybody's; the owner is what the controller wrote.
-		if p := &pods.Items[i]; p.Status.Phase == corev1.PodRunning && metav1.IsControlledBy(p, vmi) {
+		// Labels and owners are what the maker of a pod says. The instance's status is the controller's word, without which
+		// whoever may make pods in the namespace could have other users type into one of theirs.
+		p := &pods.Items[i]
+		if _, ours := vmi.Status.ActivePods[p.UID]; ours && p.Status.Phase == corev1.PodRunning && metav1.IsControlledBy(p, vmi) {
 			return p, nil
 		}
 	}

@@ -243,3 +243,42 @@ func TestControllersTrouble(t *testing.T) {
 		t.Errorf("%d %s", response.StatusCode, body)
 	}
 }
+
+// TestOvertakenStop has the machine's status change when the grace period of its instance is already shortened: the stop
+// is asked for all the same.
+func TestOvertakenStop(t *testing.T) {
+	var times atomic.Int32
+	h := serve(t, Options{}, interceptor.Funcs{
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			if times.Add(1) == 1 {
+				return apierrors.NewConflict(groupResource("virtualmachines"), "x", errors.New("it has changed"))
+			}
+			return c.SubResource(sub).Patch(ctx, o, p, opts...)
+		},
+	}, machineX(kubevirtv1.RunStrategyHalted), instanceX(kubevirtv1.Running))
+	response, body := h.do(t, "owner", http.MethodPut, url(machines, "stop"), `{"gracePeriod":0}`)
+	vm := &kubevirtv1.VirtualMachine{}
+	check(t, h.objects.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "x"}, vm))
+	if response.StatusCode != http.StatusAccepted || len(vm.Status.StateChangeRequests) != 1 || times.Load() != 2 {
+		t.Errorf("%d %s: %+v after %d tries", response.StatusCode, body, vm.Status, times.Load())
+	}
+}
+
+// TestLauncher has somebody make a pod that says it is an instance's, before its own in every list: the one that the
+// instance's status names is taken, and no other.
+func TestLauncher(t *testing.T) {
+	bait := launcherX("vmi")
+	bait.Name, bait.UID = "a-bait", "bait"
+	for want, objects := range map[string][]client.Object{"virt-launcher-x": {bait, launcherX("vmi")}, "": {bait}} {
+		h := serve(t, Options{}, interceptor.Funcs{}, objects...)
+		pod, err := h.launcher(t.Context(), instanceX(kubevirtv1.Running))
+		check(t, err)
+		got := ""
+		if pod != nil {
+			got = pod.Name
+		}
+		if got != want {
+			t.Errorf("the launcher is %q, want %q", got, want)
+		}
+	}
+}
