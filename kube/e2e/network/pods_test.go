@@ -131,7 +131,7 @@ func rootChecks(ips []netip.Addr) []testguest.Check {
 	return []testguest.Check{
 		{Name: "cloud-init's own verdict", Command: "cloud-init status --wait | tail -1", Want: "status: done"},
 		{Name: "data source", Command: "cloud-id", Want: "nocloud"},
-		{Name: "no network-config", Command: "mount -o ro /dev/disk/by-label/cidata /mnt && ls /mnt; umount /mnt", Want: "meta-data\nuser-data"},
+		{Name: "no network-config", Command: "mount -o ro /dev/disk/by-label/cidata /mnt && ls /mnt; umount /mnt", Want: "meta-data\nuser-data\nvendor-data"},
 		{Name: "IPv4", Command: "ip -o -4 address show scope global | awk '{print $4}'", Want: ips[0].String() + "/24"},
 		{Name: "IPv6", Command: "ip -o -6 address show scope global | awk '{print $4}' | cut -d/ -f1", Want: ips[1].String()},
 		{Name: "IPv4 by DHCP", Command: "grep -h ^ADDRESS= /run/systemd/netif/leases/*", Want: "ADDRESS=" + ips[0].String()},
