@@ -25,6 +25,8 @@ const (
 	// A client that answers no ping, or reads nothing, for so long is gone.
 	silence   = time.Minute
 	pingEvery = 10 * time.Second
+	// lingering is how long a stream goes on for what its client said last.
+	lingering = 2 * time.Second
 	// messageBytes is the largest message that is taken; messages are buffers of the sender, of some KiB.
 	messageBytes = 1 << 20
 	bufferBytes  = 32 << 10
@@ -140,7 +142,7 @@ func (b *bridge) close() {
 }
 
 // join copies until one end ends, and returns why; nil is an end that somebody asked for. A stream is a dialogue, of which
-// a half is no use, so that the first end is the end of both.
+// a half is no use, so that the first end is the end of both; but what the client said before its end is delivered.
 func (b *bridge) join(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -150,7 +152,10 @@ func (b *bridge) join(ctx context.Context) error {
 	b.socket.SetPongHandler(func(string) error { return b.alive() })
 	hungUp, sent := make(chan error, 2), make(chan error, 1)
 	running.Go(func() { hungUp <- b.fromSocket() })
-	running.Go(func() { sent <- b.toSocket() })
+	running.Go(func() {
+		sent <- b.toSocket()
+		_, _ = io.Copy(io.Discard, b.toClient) // a node that cannot write would not read
+	})
 	running.Go(func() {
 		// While the node does not read, nothing else notices that the client has gone.
 		if err := b.pings(ctx); err != nil {
@@ -159,6 +164,9 @@ func (b *bridge) join(ctx context.Context) error {
 	})
 	select {
 	case err := <-hungUp:
+		if err == nil {
+			b.linger(ctx)
+		}
 		return err
 	case err := <-sent:
 		if err != nil {
@@ -173,6 +181,19 @@ func (b *bridge) join(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 		return b.cut(context.Cause(ctx))
+	}
+}
+
+// linger gives the node's end time for the last words of a client that has closed the stream: they have been read, but
+// need not be on their way to the guest yet.
+func (b *bridge) linger(ctx context.Context) {
+	b.fromClient.Close()
+	timer := time.NewTimer(lingering)
+	defer timer.Stop()
+	select {
+	case <-b.finished:
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }
 

@@ -236,3 +236,26 @@ func TestStuckEnds(t *testing.T) {
 	h.streams.end()
 	check(t, h.streams.wait(t.Context()))
 }
+
+// TestLastWords has a client say something and close at once: the node's end gets it, and the end of it, before it is
+// ended itself. What it answers goes nowhere.
+func TestLastWords(t *testing.T) {
+	h := streaming(t, Options{})
+	heard := make(chan error, 1)
+	h.pods.forward = func(ctx context.Context, _ uint16, in io.Reader, out io.Writer, opened func()) error {
+		opened()
+		text, err := io.ReadAll(in)
+		if err == nil && string(text) != "last words" {
+			err = errors.New("heard " + string(text))
+		}
+		heard <- errors.Join(err, ctx.Err())
+		_, err = out.Write(make([]byte, 4<<20))
+		return err
+	}
+	socket := h.open(t, "owner", url(instances, "portforward/7"))
+	check(t, socket.WriteMessage(websocket.BinaryMessage, []byte("last words")))
+	check(t, socket.Close())
+	check(t, <-heard)
+	h.streams.end()
+	check(t, h.streams.wait(t.Context()))
+}
