@@ -85,7 +85,7 @@ func flags(set *pflag.FlagSet) string {
 	b.WriteString("\n| flag | default | meaning |\n|---|---|---|\n")
 	set.VisitAll(func(f *pflag.Flag) {
 		value := f.DefValue
-		if slices.Contains([]string{"", "[]", "false"}, value) || f.Name == "help" || f.Name == "workers" {
+		if slices.Contains([]string{"", "[]", "false", "0s"}, value) || f.Name == "help" || f.Name == "workers" {
 			value = ""
 		} else {
 			value = "`" + value + "`"

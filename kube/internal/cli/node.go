@@ -12,11 +12,11 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -54,7 +54,7 @@ type nodeFlags struct {
 	taints                             []string
 	maxPods                            int64
 	accel                              string
-	firstBoot                          time.Duration
+	firstBoot, drain                   time.Duration
 	allowed                            host.Allowed
 }
 
@@ -70,7 +70,8 @@ the group system:nodes, by --kubeconfig, or by --bootstrap-kubeconfig with a tok
 which it requests a certificate.
 
 VMs have supervisors of their own and go on when the node's process ends; it finds them
-when it comes back. To take a node away, drain it first.`,
+when it comes back. To take a node away, drain it first: by kubectl drain, or with --drain
+whenever its process is told to end.`,
 		Example: `  vmseed-kube node --kubeconfig /etc/vmseed-kube/kubeconfig --client-ca-file /etc/kubernetes/pki/ca.crt
   vmseed-kube node --bootstrap-kubeconfig /etc/vmseed-kube/bootstrap.kubeconfig --image-dir /srv/images`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -115,6 +116,7 @@ when it comes back. To take a node away, drain it first.`,
 	flags.StringArrayVar(&f.allowed.Devices, "allow-host-device", nil, "let pods give guests the device of the host with this PCI address (repeatable)")
 	flags.StringVar(&f.accel, "accel", "auto", "accelerator of the VMs: auto, kvm or tcg")
 	flags.DurationVar(&f.firstBoot, "first-boot-timeout", provider.DefaultFirstBootTimeout, "how long a guest may boot in silence before it is taken to be up")
+	flags.DurationVar(&f.drain, "drain", 0, "when told to end (SIGTERM), evict the pods first and wait this long for their VMs to end; the next start takes pods again (default: VMs run on)")
 	return cmd
 }
 
@@ -130,7 +132,7 @@ type nodeRun struct {
 
 // check reads the flags.
 func (f nodeFlags) check() (*nodeRun, error) {
-	n := &nodeRun{nodeFlags: f, spared: corev1.ResourceList{}}
+	n := &nodeRun{nodeFlags: f}
 	var err error
 	if n.dns, err = addrs("--cluster-dns", f.clusterDNS); err != nil {
 		return nil, err
@@ -138,12 +140,11 @@ func (f nodeFlags) check() (*nodeRun, error) {
 	if n.given, err = addrs("--node-ip", f.ips); err != nil {
 		return nil, err
 	}
-	for name, text := range f.reserve {
-		q, err := resource.ParseQuantity(text)
-		if err != nil {
-			return nil, fmt.Errorf("--reserve: %s: %q is no quantity", name, text)
-		}
-		n.spared[corev1.ResourceName(name)] = q
+	if n.spared, err = reserved(f.reserve); err != nil {
+		return nil, err
+	}
+	if err := checkLabels(f.labels); err != nil {
+		return nil, err
 	}
 	for _, text := range f.taints {
 		t, err := taint(text)
@@ -159,6 +160,10 @@ func (f nodeFlags) check() (*nodeRun, error) {
 		return nil, errors.New("--tls-cert-file and --tls-private-key-file go together")
 	case f.cert != "" && f.request:
 		return nil, errors.New("--rotate-server-certificates requests what --tls-cert-file gives already")
+	case f.maxPods < 1:
+		return nil, errors.New("--max-pods is at least 1")
+	case f.drain < 0:
+		return nil, errors.New("--drain is a time to wait, such as 5m")
 	}
 	if n.name == "" {
 		if n.name, err = os.Hostname(); err != nil {
@@ -200,8 +205,12 @@ func taint(text string) (corev1.Taint, error) {
 
 // run is the node until ctx ends.
 func (n *nodeRun) run(ctx context.Context) error {
+	if err := n.claim(); err != nil {
+		return err
+	}
 	// What ends with the node, however that ends.
-	ctx, cancel := context.WithCancel(ctx)
+	var ready atomic.Pointer[node.Node]
+	ctx, cancel := n.life(ctx, &ready)
 	defer cancel()
 	keys := filepath.Join(n.state, "certificates")
 	config, err := certs.Client(ctx, certs.ClientOptions{Node: n.name, Kubeconfig: n.kubeconfig, Bootstrap: n.bootstrap, Dir: keys, Logger: n.log})
@@ -209,6 +218,10 @@ func (n *nodeRun) run(ctx context.Context) error {
 		return err
 	}
 	client, err := kubernetes.NewForConfig(certs.Tune(rest.CopyConfig(config)))
+	if err != nil {
+		return err
+	}
+	beat, err := heartbeat(config)
 	if err != nil {
 		return err
 	}
@@ -226,7 +239,7 @@ func (n *nodeRun) run(ctx context.Context) error {
 	}
 	defer pods.Close()
 	addresses := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: ips[0].String()}, {Type: corev1.NodeHostName, Address: n.name}}
-	c := node.Config{Name: n.name, Client: client, Provider: pods, Addresses: addresses, Labels: n.labels, Taints: n.tainted,
+	c := node.Config{Name: n.name, Client: client, Heartbeat: beat, Provider: pods, Addresses: addresses, Labels: n.labels, Taints: n.tainted,
 		Host: node.ThisHost(n.state), Reserve: n.spared, MaxPods: n.maxPods, RuntimeVersion: "vmseed://" + release(),
 		KubeletVersion: kubelet(), Logger: n.log}
 	if n.listen != nowhere {
@@ -241,6 +254,7 @@ func (n *nodeRun) run(ctx context.Context) error {
 	go func() {
 		select {
 		case <-made.Ready():
+			ready.Store(made)
 			n.log.Info("node " + n.name + " is ready")
 		case <-ctx.Done():
 		}
