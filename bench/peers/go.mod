@@ -10,11 +10,7 @@ tool (
 )
 
 require (
-	github.com/aws/amazon-ec2-metadata-mock v1.12.0
-	github.com/tinkerbell/hegel v0.14.2
-)
-
-require (
+	github.com/aws/amazon-ec2-metadata-mock v1.12.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/bytedance/sonic v1.11.6 // indirect
 	github.com/bytedance/sonic/loader v0.1.1 // indirect
@@ -84,6 +80,7 @@ require (
 	github.com/spf13/pflag v1.0.5 // indirect
 	github.com/spf13/viper v1.19.0 // indirect
 	github.com/subosito/gotenv v1.6.0 // indirect
+	github.com/tinkerbell/hegel v0.14.2 // indirect
 	github.com/tinkerbell/tink v0.12.1 // indirect
 	github.com/twitchyliquid64/golang-asm v0.15.1 // indirect
 	github.com/ugorji/go/codec v1.2.12 // indirect
