@@ -129,8 +129,8 @@ func TestTeardown(t *testing.T) {
 	if err := unix.Unmount(before.Netns, unix.MNT_DETACH); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Check(context.Background(), p.UID); err == nil {
-		t.Error("Check does not miss the namespace")
+	if err := n.check(p.UID); err == nil {
+		t.Error("nobody misses the namespace")
 	}
 	after := n.setup(t, p)
 	serve(t, boot(t, after).ns, ":7", "leaving")
@@ -153,7 +153,7 @@ func TestCollect(t *testing.T) {
 	if err := errors.Join(createNamespace(n.netns("stray")), createNamespace(foreign)); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Collect(context.Background(), []string{pod("kept").UID}); err != nil {
+	if err := n.collect(pod("kept").UID); err != nil {
 		t.Fatal(err)
 	}
 	clean(t, n, pod("unknown").UID)
@@ -164,7 +164,7 @@ func TestCollect(t *testing.T) {
 	if err := removeNamespace(foreign); err != nil {
 		t.Error(err)
 	}
-	if err := n.Check(context.Background(), pod("kept").UID); err != nil || !isNamespace(kept.Netns) {
+	if err := n.check(pod("kept").UID); err != nil || !isNamespace(kept.Netns) {
 		t.Errorf("the pod that is kept: %v", err)
 	}
 }
@@ -261,7 +261,7 @@ func TestAtTheSameTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, again := n.Setup(context.Background(), broken)
-	for _, err := range []error{n.Check(context.Background(), broken.UID), again} {
+	for _, err := range []error{n.check(broken.UID), again} {
 		if err == nil || !strings.Contains(err.Error(), tapPrefix+"0") {
 			t.Errorf("without its tap: %v", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -82,7 +83,7 @@ func newNode(t *testing.T, confs map[string]string) node {
 	}
 	n.restart(t)
 	t.Cleanup(func() {
-		if err := n.Collect(context.Background(), nil); err != nil {
+		if err := n.collect(); err != nil {
 			t.Errorf("collect everything at the end: %v", err)
 		}
 		_ = syscall.Unmount(cfg.NetnsDir, syscall.MNT_DETACH)
@@ -115,6 +116,36 @@ func (n *node) plugin(t *testing.T, name, script string) {
 	if err := os.WriteFile(filepath.Join(n.cfg.BinDirs[1], name), []byte("#!/bin/sh\nset -e\n"+script), 0o755); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// collect tears down every pod but those of the given UIDs, and tidies up, as a node does that finds out what it runs.
+func (n node) collect(keep ...string) error {
+	ctx := context.Background()
+	known, err := n.List()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, uid := range known {
+		if !slices.Contains(keep, uid) {
+			errs = append(errs, n.Teardown(ctx, uid))
+		}
+	}
+	return errors.Join(append(errs, n.Tidy(ctx))...)
+}
+
+// check reports what is missing of a pod's networks.
+func (n node) check(uid string) error {
+	rec, err := n.records.read(uid)
+	switch {
+	case err != nil:
+		return err
+	case rec == nil:
+		return errors.New("nothing is recorded for the pod")
+	case !isNamespace(rec.Netns):
+		return errors.New("its namespace is gone")
+	}
+	return rec.check()
 }
 
 func (n *node) setup(t *testing.T, pod Pod) Attachment {

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -104,7 +103,7 @@ const (
 )
 
 // Setup connects a pod to its networks, or finds how it was connected before. On an error nothing is left of it, or what
-// is left is known to Teardown, Collect and the next Setup.
+// is left is known to List, Teardown and the next Setup.
 func (m *Manager) Setup(ctx context.Context, pod Pod) (Attachment, error) {
 	if pod.HostNetwork {
 		return Attachment{}, errors.New("the pod asks for the node's network (hostNetwork), which a VM cannot share; leave it out")
@@ -161,21 +160,8 @@ func (m *Manager) Teardown(ctx context.Context, uid string) error {
 	return m.undo(ctx, rec)
 }
 
-// Check reports what is missing of the wires of a pod. The plugins' own CHECK is not asked, because it looks for the
-// addresses where the guest has them now. The error wraps ErrUnknown when the pod was never set up.
-func (m *Manager) Check(_ context.Context, uid string) error {
-	rec, err := m.records.read(uid)
-	switch {
-	case err != nil:
-		return err
-	case rec == nil || rec.Phase != ready:
-		return ErrUnknown
-	case !isNamespace(rec.Netns):
-		return fmt.Errorf("the network namespace %s is gone", rec.Netns)
-	}
-	return rec.check()
-}
-
+// check reports what is missing of the wires of a pod. The plugins' own CHECK is not asked, because it looks for the
+// addresses where the guest has them now.
 func (r *record) check() error {
 	return within(r.Netns, func() error {
 		for _, w := range r.Wires {
@@ -189,25 +175,6 @@ func (r *record) check() error {
 
 // List returns the UIDs of the pods that something is recorded for, in order.
 func (m *Manager) List() ([]string, error) { return m.records.list() }
-
-// Collect tears down every pod but those of the given UIDs, and tidies up.
-func (m *Manager) Collect(ctx context.Context, keep []string) error {
-	known, err := m.records.list()
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, uid := range known {
-		if slices.Contains(keep, uid) {
-			continue
-		}
-		m.log.Info("collecting the networks of a pod that is gone", "uid", uid)
-		if err := m.Teardown(ctx, uid); err != nil {
-			errs = append(errs, fmt.Errorf("pod %s: %w", uid, err))
-		}
-	}
-	return errors.Join(append(errs, m.Tidy(ctx))...)
-}
 
 // Tidy removes namespaces that no record is for. When Exclusive says that the node's networks are this package's alone,
 // plugins that can are told which attachments are recorded, so that they give back what they hold for others.

@@ -24,14 +24,8 @@ func (m *Manager) Setup(context.Context, Pod) (Attachment, error) { return Attac
 // Teardown fails on this system.
 func (m *Manager) Teardown(context.Context, string) error { return errSystem }
 
-// Check fails on this system.
-func (m *Manager) Check(context.Context, string) error { return errSystem }
-
 // List fails on this system.
 func (m *Manager) List() ([]string, error) { return nil, errSystem }
-
-// Collect fails on this system.
-func (m *Manager) Collect(context.Context, []string) error { return errSystem }
 
 // Tidy fails on this system.
 func (m *Manager) Tidy(context.Context) error { return errSystem }

@@ -5,7 +5,6 @@ package podnet
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -43,14 +42,14 @@ func TestBridge(t *testing.T) {
 	if !bytes.Equal(again.Results, one.Results) || again.Netns != one.Netns {
 		t.Error("a second Setup connects the pod otherwise")
 	}
-	if err := n.Check(context.Background(), pod("one").UID); err != nil {
+	if err := n.check(pod("one").UID); err != nil {
 		t.Error(err)
 	}
 	if err := n.Teardown(context.Background(), pod("one").UID); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Check(context.Background(), pod("one").UID); !errors.Is(err, ErrUnknown) {
-		t.Errorf("after Teardown Check says %v", err)
+	if err := n.check(pod("one").UID); err == nil {
+		t.Error("nobody misses the pod after Teardown")
 	}
 	clean(t, n, pod("one").UID)
 }
@@ -273,7 +272,7 @@ esac
 	for _, exclusive := range []bool{false, true} {
 		n.cfg.Exclusive = exclusive
 		n.restart(t)
-		if err := n.Collect(context.Background(), []string{pod("kept").UID}); err != nil {
+		if err := n.collect(pod("kept").UID); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(heard)

@@ -213,6 +213,3 @@ func (a Attachment) For(m machine.Machine) ([]hypervisor.Tap, error) {
 // ErrNotConfigured is what the errors of Usable and Setup wrap when the node has no network configuration at all, so that
 // its VMs get user-mode networks.
 var ErrNotConfigured = errors.New("the node has no CNI network")
-
-// ErrUnknown is what Check's errors wrap when the pod was never set up.
-var ErrUnknown = errors.New("no network is recorded for the pod")
