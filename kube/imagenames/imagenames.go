@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/vmseed/vmseed/image"
@@ -101,7 +102,7 @@ func (r *Resolver) virtlet(text string) (boot.NamedImage, error) {
 	if address == "" && bare != name {
 		address, store = name, r.plain
 	}
-	if address == "" {
+	if address == "" || slices.Contains(strings.Split(bare, "/"), "..") { // a rule may put a part of the name into a path
 		return boot.NamedImage{}, &image.Error{Fault: image.Unavailable, Reference: bare, What: "this node has no image of that name", Remedy: r.remedy(bare)}
 	}
 	ref, err := image.Parse(address)
@@ -117,7 +118,7 @@ func (r *Resolver) virtlet(text string) (boot.NamedImage, error) {
 // remedy says what the administrator of a node can do about a name.
 func (r *Resolver) remedy(name string) string {
 	if r.dir == "" {
-		return "write a URL without its scheme, or have the node's administrator name the image in a file for --image-mapping"
+		return "write a URL without its scheme, or have the node's administrator put the image into a directory for --image-dir, or name it in a file for --image-mapping"
 	}
 	return fmt.Sprintf("the node's administrator can put it into %s as %s.qcow2, or name it in a file for --image-mapping", r.dir, name)
 }

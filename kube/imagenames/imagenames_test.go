@@ -111,7 +111,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: %s, %t, %v", tt.name, named.Reference, ok, err)
 		}
 	}
-	for _, name := range []string{"nowhere", "prod/other", "folder", "../" + filepath.Base(dir) + "/plain"} {
+	for _, name := range []string{"nowhere", "prod/other", "folder", "../" + filepath.Base(dir) + "/plain", "exact/../../x"} {
 		_, _, err := r.Resolve(of("virtlet"), name)
 		if image.FaultOf(err) != image.Unavailable || err == nil || !strings.Contains(err.Error(), "--image-mapping") {
 			t.Errorf("%s: %v", name, err)

@@ -15,13 +15,14 @@ import (
 type telling struct {
 	// pod is the object that the last try to start was made with.
 	pod *corev1.Pod
-	// said counts how often a thing was said.
-	said map[string]int
+	// said counts how often a thing was said, under its reason.
+	said map[string]map[string]int
 }
 
-// The bounds of what is told of one pod. A guest can make its supervisor say a lot.
+// The bounds of what is told of one pod. A guest can make its supervisor say a lot, which is not to keep anything else from
+// being told.
 const (
-	maxSaid  = 100
+	maxSaid  = 25 // under one reason
 	maxEvent = 1000
 )
 
@@ -33,15 +34,19 @@ func (v *vm) event(kind, reason, message string) {
 	}
 	v.mutex.Lock()
 	if v.told.said == nil {
-		v.told.said = map[string]int{}
+		v.told.said = map[string]map[string]int{}
 	}
-	key := reason + "\x00" + message
-	n := v.told.said[key]
-	if n == 0 && len(v.told.said) >= maxSaid {
+	said := v.told.said[reason]
+	if said == nil {
+		said = map[string]int{}
+		v.told.said[reason] = said
+	}
+	n := said[message]
+	if n == 0 && len(said) >= maxSaid {
 		v.mutex.Unlock()
 		return
 	}
-	v.told.said[key] = n + 1
+	said[message] = n + 1
 	pod := v.pod
 	v.mutex.Unlock()
 	if n&(n+1) != 0 {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -59,7 +60,8 @@ func (v *vm) probe(ctx context.Context, guest Guest) {
 		return
 	}
 	c := containers[0]
-	if c.StartupProbe == nil && c.ReadinessProbe == nil && c.LivenessProbe == nil {
+	probes := []*corev1.Probe{c.StartupProbe, c.ReadinessProbe, c.LivenessProbe}
+	if !slices.ContainsFunc(probes, func(p *corev1.Probe) bool { return p != nil }) {
 		return
 	}
 	v.change(func() {
@@ -70,6 +72,16 @@ func (v *vm) probe(ctx context.Context, guest Guest) {
 			v.now.ready = &probeVerdict{message: "the readiness probe has not succeeded yet"}
 		}
 	})
+	if slices.ContainsFunc(probes, hasHeaders) {
+		select { // the record has no values of headers
+		case <-v.known:
+		case <-ctx.Done():
+			return
+		}
+		v.mutex.Lock()
+		c = v.pod.Spec.Containers[0]
+		v.mutex.Unlock()
+	}
 	if p := c.StartupProbe; p != nil {
 		started := false
 		v.repeat(ctx, guest, p, "Startup", c, func(ok bool, message string) bool {
@@ -102,8 +114,11 @@ func (v *vm) probe(ctx context.Context, guest Guest) {
 	}
 }
 
-// kill ends a guest whose probe failed.
+// kill ends a guest whose probe failed. One that is being shut down answers no probes, and keeps the time that it has.
 func (v *vm) kill(name string, p *corev1.Probe, message string) {
+	if !v.look().Run.Asked.IsZero() {
+		return
+	}
 	grace := v.grace()
 	if p.TerminationGracePeriodSeconds != nil {
 		grace = time.Duration(*p.TerminationGracePeriodSeconds) * time.Second
@@ -113,9 +128,14 @@ func (v *vm) kill(name string, p *corev1.Probe, message string) {
 	v.ask(forProbe, grace, text)
 }
 
+// hasHeaders reports whether a probe sends headers of the user's.
+func hasHeaders(p *corev1.Probe) bool {
+	return p != nil && p.HTTPGet != nil && len(p.HTTPGet.HTTPHeaders) > 0
+}
+
 // repeat asks a probe again and again, and calls f with each verdict as long as that returns true.
 func (v *vm) repeat(ctx context.Context, guest Guest, p *corev1.Probe, name string, c corev1.Container, f func(ok bool, message string) bool) {
-	if !v.p.sleep(ctx, time.Duration(p.InitialDelaySeconds)*time.Second) {
+	if !v.p.sleep(ctx, time.Until(v.look().Run.Since.Add(time.Duration(p.InitialDelaySeconds)*time.Second))) {
 		return
 	}
 	var t tally

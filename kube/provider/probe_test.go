@@ -1,16 +1,22 @@
 package provider
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/vmseed/vmseed/internal/supervisor"
@@ -154,5 +160,106 @@ func TestProbes(t *testing.T) {
 		b.after(5 * time.Second)
 		b.is(pod, "Running running restarts=1 last=Error not:Booting")
 		b.said("Normal Killing The guest is shut down, because the liveness probe failed: exit code 1")
+	})
+}
+
+// TestProbesOfLaterProcess has a node's next process ask a probe with a header, whose value no record holds, and count its
+// first delay from the guest's start.
+func TestProbesOfLaterProcess(t *testing.T) {
+	lie(t, func(b *bed) {
+		asked := 0
+		b.runner.equip = func(g *simGuest) Guest {
+			return &web{simGuest: g, answer: func(r *http.Request) bool { asked++; return r.Header.Get("Authorization") == "canary" }}
+		}
+		pod := b.create(func(pod *corev1.Pod) {
+			pod.Annotations[TimeoutAnnotation] = "0s"
+			pod.Spec.Containers[0].ReadinessProbe = &corev1.Probe{InitialDelaySeconds: 60, ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+				Port: intstr.FromInt32(80), HTTPHeaders: []corev1.HTTPHeader{{Name: "Authorization", Value: "canary"}}}}}
+		})
+		b.after(59 * time.Second)
+		b.close()
+		if text, err := os.ReadFile(b.p.path(RefOf(pod))); err != nil || strings.Contains(string(text), "canary") {
+			t.Errorf("%v, the record is %s", err, text)
+		}
+		b.open()
+		b.after(30 * time.Second)
+		if asked > 0 {
+			t.Error("it was asked without its header")
+		}
+		if err := b.p.CreatePod(t.Context(), b.api(pod)); err != nil {
+			t.Fatal(err)
+		}
+		b.after(time.Second)
+		b.is(pod, "Running running ready")
+	})
+}
+
+// web is a guest with a web server in the bubble of its test.
+type web struct {
+	*simGuest
+	answer func(*http.Request) bool
+}
+
+func (w *web) DialGuest(context.Context, uint16) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	go func() {
+		defer theirs.Close()
+		r, err := http.ReadRequest(bufio.NewReader(theirs))
+		if err != nil {
+			return
+		}
+		status := "200 OK"
+		if !w.answer(r) {
+			status = "401 Unauthorized"
+		}
+		_, _ = io.WriteString(theirs, "HTTP/1.1 "+status+"\r\nContent-Length: 0\r\n\r\n")
+	}()
+	return ours, nil
+}
+
+// TestProbeOfLeavingGuest gives a guest that shuts down the time that its deletion gave it, though it answers no more.
+func TestProbeOfLeavingGuest(t *testing.T) {
+	lie(t, func(b *bed) {
+		b.runner.equip = func(g *simGuest) Guest {
+			g.deaf = true
+			return &capable{simGuest: g, exec: func([]string) (supervisor.Result, error) { return supervisor.Result{Status: 1}, nil }}
+		}
+		pod := b.create(func(pod *corev1.Pod) {
+			soon := int64(1)
+			pod.Spec.Containers[0].LivenessProbe = &corev1.Probe{InitialDelaySeconds: 10, PeriodSeconds: 1, FailureThreshold: 1, TerminationGracePeriodSeconds: &soon,
+				ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}}
+		})
+		guest, grace, stamp := b.runner.guest(pod.UID), int64(300), metav1.Now()
+		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &stamp, &grace
+		if err := b.p.DeletePod(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		b.after(299 * time.Second)
+		if s, err := guest.State(t.Context()); err != nil || !s.Status.Alive() {
+			t.Errorf("%v, after %v", s, guest.graces)
+		}
+		for _, e := range b.told() {
+			if strings.Contains(e, "Killing") {
+				t.Error(e)
+			}
+		}
+		b.after(2 * time.Second)
+		b.is(pod, "gone")
+	})
+}
+
+// TestEventsOfOneReason says something new after a guest has said too much.
+func TestEventsOfOneReason(t *testing.T) {
+	lie(t, func(b *bed) {
+		pod := b.create(nil)
+		for i := range 500 {
+			b.runner.guest(pod.UID).say(supervisor.Event{Note: fmt.Sprint("note ", i)})
+		}
+		b.runner.guest(pod.UID).boots()
+		synctest.Wait()
+		all := b.told()
+		if len(all) > maxSaid+5 || !strings.Contains(strings.Join(all, "\n"), reasonDone) {
+			t.Errorf("%d events: %q", len(all), all)
+		}
 	})
 }

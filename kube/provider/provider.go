@@ -241,6 +241,7 @@ func (p *Provider) CreatePod(_ context.Context, pod *corev1.Pod) error {
 	if v == nil && !p.closed {
 		v = p.newVM(&record{Version: recordVersion, Pod: bare(pod), Seen: time.Now()})
 		v.pod, v.complete = pod.DeepCopy(), true
+		close(v.known)
 		p.vms[pod.UID] = v
 		p.mutex.Unlock()
 		v.mutex.Lock()

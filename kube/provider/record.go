@@ -126,12 +126,16 @@ func bare(pod *corev1.Pod) *corev1.Pod {
 	return out
 }
 
-// bareProbe is a probe without its headers, which may hold a token. Such a probe waits for the object of the API.
+// bareProbe is a probe without the values of its headers, of which one may be a token.
 func bareProbe(p *corev1.Probe) *corev1.Probe {
-	if p == nil || p.HTTPGet == nil || len(p.HTTPGet.HTTPHeaders) == 0 {
+	if !hasHeaders(p) {
 		return p
 	}
-	return nil
+	p = p.DeepCopy()
+	for i := range p.HTTPGet.HTTPHeaders {
+		p.HTTPGet.HTTPHeaders[i].Value = ""
+	}
+	return p
 }
 
 // path is where the record of a pod is kept.

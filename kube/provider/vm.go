@@ -20,8 +20,9 @@ type vm struct {
 	ref Ref
 	// woken holds a token when there is something new for live, dirty when the status may have changed.
 	woken, dirty chan struct{}
-	// found is closed when it is known what an earlier process left, gone when the VM and its object are.
-	found, gone chan struct{}
+	// found is closed when it is known what an earlier process left, known when the object of the API is, gone when the VM
+	// and its object are.
+	found, known, gone chan struct{}
 	// writing is held while the status is written.
 	writing sync.Mutex
 
@@ -43,7 +44,7 @@ type vm struct {
 
 func (p *Provider) newVM(rec *record) *vm {
 	return &vm{p: p, ref: RefOf(rec.Pod), woken: make(chan struct{}, 1), dirty: make(chan struct{}, 1),
-		found: make(chan struct{}), gone: make(chan struct{}), pod: rec.Pod, rec: *rec}
+		found: make(chan struct{}), known: make(chan struct{}), gone: make(chan struct{}), pod: rec.Pod, rec: *rec}
 }
 
 // signal leaves a token in a channel that holds one.
@@ -94,7 +95,9 @@ func (v *vm) view() view {
 func (v *vm) take(pod *corev1.Pod) {
 	_ = v.remember(func() {
 		status := pod.Status
-		if v.complete {
+		if !v.complete {
+			close(v.known)
+		} else {
 			status = v.pod.Status // what was written last is newer than what the API server told
 		}
 		v.pod, v.complete = pod.DeepCopy(), true

@@ -3,6 +3,7 @@ package host
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -141,6 +142,20 @@ func TestPassing(t *testing.T) {
 		var wait *provider.WaitError
 		if errors.As(err, &wait) != (c.want != "") || wait != nil && wait.Reason != c.want {
 			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf(`the image of disk "root": %w; or give it with --image`, &image.Error{Fault: image.Unavailable, Reference: "r", What: "away"}),
+			"r: away; the node's administrator can put the image into the directory of --image-dir"},
+		{&image.Error{Fault: image.Unavailable, What: "away", Remedy: "name it in a file for --image-mapping"}, "away; name it in a file for --image-mapping"},
+		{&image.Error{Fault: image.BadImage, What: "bad", Remedy: "choose with --arch"}, "bad"},
+		{fmt.Errorf(`the image of disk "root": %w; or give it with --image`, os.ErrPermission), `the image of disk "root": permission denied`},
+	} {
+		if err := passing(nil, c.err); err.Error() != c.want || errors.Is(c.err, os.ErrPermission) != errors.Is(err, os.ErrPermission) {
+			t.Errorf("%v became %v", c.err, err)
 		}
 	}
 	other := errors.New("the disk is full")

@@ -203,9 +203,9 @@ func passing(l diag.List, err error) error {
 	if err != nil {
 		var e *image.Error
 		if errors.As(err, &e) {
-			return waitFor(provider.ReasonImagePull, e) // without the command's advice about its flags
+			return waitFor(provider.ReasonImagePull, forNode(*e))
 		}
-		return err
+		return unflagged(err)
 	}
 	reason, text := "", []string{}
 	for _, d := range l {
@@ -218,6 +218,37 @@ func passing(l diag.List, err error) error {
 		return nil
 	}
 	return waitFor(reason, errors.New(strings.Join(text, "; ")))
+}
+
+// forNode is what is wrong with an image, with advice about the node's flags in the place of the command's.
+func forNode(e image.Error) error {
+	if strings.Contains(e.Remedy, "--") && !strings.Contains(e.Remedy, "--image-") {
+		e.Remedy = ""
+	}
+	if e.Remedy == "" && e.Fault == image.Unavailable {
+		e.Remedy = "the node's administrator can put the image into the directory of --image-dir"
+	}
+	return &e
+}
+
+// advice is how the launcher ends an error about an image with the flags of the command.
+var advice = regexp.MustCompile(`; or give it with --(?:image|volume)\b.*`)
+
+// flagless is an error without the command's advice.
+type flagless struct{ error }
+
+// Error leaves the advice out.
+func (e flagless) Error() string { return advice.ReplaceAllString(e.error.Error(), "") }
+
+// Unwrap returns the error.
+func (e flagless) Unwrap() error { return e.error }
+
+// unflagged takes the command's advice out of an error.
+func unflagged(err error) error {
+	if advice.MatchString(err.Error()) {
+		return flagless{err}
+	}
+	return err
 }
 
 // blobName is the name of an image in a store: its hash.
