@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -88,6 +89,20 @@ func limitsTheController(t *testing.T, c *cluster) {
 	if out, err := c.run(t, c.Kubectl, controllerConfig(t, c), "", "exec", "-n", namespace, "user", "--", "id"); err == nil || !strings.Contains(out, "connects to launcher pods only") {
 		t.Errorf("the controller runs a command in a user's pod: %v %s", err, out)
 	}
+	// Whatever further rights its account is given.
+	c.must(t, "", "create", "rolebinding", "controller", "-n", namespace, "--clusterrole=edit", "--user="+controllerUser[0])
+	eventually(t, "the further rights", func() (bool, string) {
+		return may(t, controller, right{"patch", "", "pods", "", "", namespace}), "not yet"
+	})
+	for _, pod := range []*corev1.Pod{user, made.Pod} {
+		refusedFor(t, "makes "+pod.Name+" its own", controller.Patch(t.Context(), pod.DeepCopy(), client.RawPatch(types.MergePatchType,
+			[]byte(`{"metadata":{"labels":{"kubevirt.io":"virt-launcher"},"annotations":{"vmseed.dev/launch-secret":"x"}}}`))), "changes no pod")
+	}
+	refusedFor(t, "changes a launch Secret", controller.Patch(t.Context(), made.Secret.DeepCopy(), client.RawPatch(types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"a":"b"}}}`))), "launch Secrets only")
+	token := &corev1.Secret{ObjectMeta: meta("kubevirt", "vmseed-api-tls"), Type: corev1.SecretTypeServiceAccountToken}
+	token.Annotations = map[string]string{corev1.ServiceAccountNameKey: "default"}
+	refusedFor(t, "asks for a token in the place of its certificate", controller.Create(t.Context(), token), "launch Secrets only")
 	tls := &corev1.Secret{ObjectMeta: meta("kubevirt", "vmseed-api-tls"), Type: corev1.SecretTypeTLS, Data: map[string][]byte{"tls.crt": {}, "tls.key": {}}}
 	if err := controller.Create(t.Context(), tls); err != nil {
 		t.Errorf("the controller's own certificate: %v", err)
@@ -143,6 +158,28 @@ func keepsLaunchers(t *testing.T, c *cluster) {
 		t.Errorf("another label: %v", err)
 	}
 	refusedFor(t, "another Secret", user.Patch(t.Context(), real.Pod, change), words)
+	for _, name := range []string{launch.SecretAnnotation, launch.RuntimeAnnotation} {
+		gone := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+name+`":null}}}`))
+		refusedFor(t, "without "+name, user.Patch(t.Context(), real.Pod, gone), words)
+	}
+	owners := func(list string) client.Patch {
+		return client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"ownerReferences":`+list+`}}`))
+	}
+	owned := owners(`[{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachineInstance","name":"x","uid":"33333333-3333-4333-8333-333333333333"}]`)
+	refusedFor(t, "another owner", user.Patch(t.Context(), real.Pod, owned), words)
+	orphan := launched(t, namespace, "orphan")
+	var account corev1.ServiceAccount // an owner that exists
+	if err := c.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "default"}, &account); err != nil {
+		t.Fatal(err)
+	}
+	orphan.Secret.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ServiceAccount", Name: account.Name, UID: account.UID}}
+	if err := c.admin.Create(t.Context(), orphan.Secret); err != nil {
+		t.Fatal(err)
+	}
+	collector, _ := c.as(t, "system:serviceaccount:kube-system:generic-garbage-collector")
+	if err := collector.Patch(t.Context(), orphan.Secret, owners("null")); err != nil {
+		t.Errorf("the garbage collector cannot take an owner away: %v", err)
+	}
 	if err := user.Delete(t.Context(), real.Pod); err != nil {
 		t.Errorf("whoever may delete pods may delete launcher pods: %v", err)
 	}

@@ -28,10 +28,7 @@ func followsTheGate(t *testing.T, c *cluster) {
 	vmi := instance(namespace, "domain: {"+memory+", devices: {}}")
 	withData := strings.Replace(vmi, "metadata: {", "metadata: {annotations: {kubevirt.io/ignitiondata: '{}'}, ", 1)
 	withNone := strings.Replace(vmi, "metadata: {", "metadata: {annotations: {kubevirt.io/ignitiondata: ''}, ", 1)
-	try := func(text string) (bool, string) {
-		out, err := c.kubectl(t, text, "create", "--dry-run=server", "-n", namespace, "-f", "-")
-		return err == nil, out
-	}
+	try := func(text string) (bool, string) { return c.try(t, namespace, text) }
 	const words = "ExperimentalIgnitionSupport feature gate is not enabled in kubevirt-config, invalid entry "
 	refuses := func(why string) {
 		t.Helper()
@@ -194,6 +191,7 @@ func allowsUsers(t *testing.T, c *cluster) {
 		{right{"get", "", "secrets", "", "", ""}, "admin edit"}, {right{"list", "", "secrets", "", "", ""}, "admin edit"},
 		{right{"watch", "", "secrets", "", "", ""}, "admin edit"}, {right{"create", "", "secrets", "", "", ""}, "admin edit controller"},
 		{right{"get", "", "configmaps", "", "", ""}, "admin edit view"}, {right{"update", "", "pods", "", "", ""}, "admin edit"},
+		{right{"patch", "", "pods", "", "", ""}, "admin edit"}, {right{"update", "", "secrets", "", "", ""}, "admin edit"},
 		{right{"create", "", "pods", "exec", "", ""}, "admin edit controller"}, {right{"create", "vmseed.dev", "launchers", "", "", ""}, "controller"},
 		{right{"create", "rbac.authorization.k8s.io", "roles", "", "", ""}, "admin"}, {right{"impersonate", "", "users", "", "", ""}, ""},
 		{right{"create", "authentication.k8s.io", "tokenreviews", "", "", ""}, "node"},

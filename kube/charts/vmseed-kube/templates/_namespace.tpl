@@ -9,7 +9,7 @@
 {{- if eq $object.kind "APIService" -}}{{- $_ := set $object.spec.service "namespace" $ns -}}{{- end -}}
 {{- if and (eq $object.kind "ValidatingAdmissionPolicyBinding") (hasKey $object.spec "paramRef") -}}{{- $_ := set $object.spec.paramRef "namespace" $ns -}}{{- end -}}
 {{- if eq $object.kind "ValidatingAdmissionPolicy" -}}
-{{- range $condition := (get $object.spec "matchConditions" | default list) -}}
+{{- range $condition := concat (get $object.spec "matchConditions" | default list) (get $object.spec "variables" | default list) -}}
 {{- $_ := set $condition "expression" ($condition.expression | replace "system:serviceaccount:kubevirt:" (printf "system:serviceaccount:%s:" $ns) | replace "request.namespace == 'kubevirt'" (printf "request.namespace == '%s'" $ns)) -}}
 {{- end -}}
 {{- end -}}
