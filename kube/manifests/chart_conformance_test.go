@@ -67,6 +67,7 @@ func byName(t *testing.T, objects []*unstructured.Unstructured) map[string]map[s
 // TestChart renders the chart with Helm's own engine: by default it has the objects that kubectl apply -k has, and values
 // change what they say they change.
 func TestChart(t *testing.T) {
+	t.Parallel()
 	program := helm(t)
 	objects, err := manifests.Objects(manifests.Parts(false)...)
 	if err != nil {
@@ -130,6 +131,7 @@ func TestChart(t *testing.T) {
 
 // TestCurrent asks the generator of the definitions whether they are what it would write.
 func TestCurrent(t *testing.T) {
+	t.Parallel()
 	check := exec.CommandContext(t.Context(), "go", "run", ".", "-check")
 	check.Dir = "../../tools/crdgen"
 	if out, err := check.CombinedOutput(); err != nil {

@@ -12,10 +12,12 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vmseed/vmseed/kube/internal/controlplane"
+	"github.com/vmseed/vmseed/kube/manifests"
 )
 
 // patience is how long anything may take that a cluster does in its own time.
@@ -52,7 +54,8 @@ func start(t *testing.T) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.admin, err = client.New(config, client.Options{}); err != nil {
+	// kubectl asks for strict validation as well.
+	if c.admin, err = client.New(config, client.Options{FieldValidation: metav1.FieldValidationStrict}); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -107,6 +110,23 @@ func (c *cluster) must(t *testing.T, stdin string, args ...string) string {
 		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return out
+}
+
+// try asks the API server whether it would create the objects of a text in a namespace, without kubectl, which takes most
+// of a second to start. The text of a refusal is returned.
+func (c *cluster) try(t *testing.T, namespace, text string) (bool, string) {
+	t.Helper()
+	objects, err := manifests.Parse([]byte(text))
+	if err != nil || len(objects) == 0 {
+		t.Fatalf("%d objects: %v", len(objects), err)
+	}
+	for _, o := range objects {
+		o.SetNamespace(namespace)
+		if err := c.admin.Create(t.Context(), o, client.DryRunAll); err != nil {
+			return false, err.Error()
+		}
+	}
+	return true, "created"
 }
 
 // namespace makes a namespace for a test.

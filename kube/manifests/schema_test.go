@@ -51,13 +51,16 @@ func newServer(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, vers
 }
 
 // stores reports whether the server would store an object, whose unknown fields it drops.
-func (s *server) stores(t *testing.T, object map[string]any) bool {
+func (s *server) stores(t *testing.T, object map[string]any) bool { return s.problem(t, object) == nil }
+
+// problem returns what the server would say of an object that it does not store.
+func (s *server) problem(t *testing.T, object map[string]any) error {
 	pruning.Prune(object, s.structural, true)
 	if problems := validation.ValidateCustomResource(nil, object, s.schema); len(problems) > 0 {
-		return false
+		return problems.ToAggregate()
 	}
 	problems, _ := s.rules.Validate(t.Context(), nil, s.structural, object, nil, celconfig.RuntimeCELCostBudget)
-	return len(problems) == 0
+	return problems.ToAggregate()
 }
 
 // mean are values that are meant for some other field, or that fit a schema's type and not the Go type behind it.
@@ -68,6 +71,7 @@ var mean = []any{"text", "", int64(-1), int64(5), int64(1) << 31, int64(1) << 32
 // TestDecode puts mean values into every field of every kind. What the server would store must be something that the Go
 // types can be decoded from: a single object that cannot keeps every informer of its kind from listing.
 func TestDecode(t *testing.T) {
+	t.Parallel()
 	crds, err := manifests.CRDs()
 	if err != nil {
 		t.Fatal(err)
