@@ -8,8 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"slices"
-	"sync"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -61,7 +60,7 @@ type Options struct {
 	// MetricsAddress and HealthAddress are where metrics (/metrics) and health (/healthz, /readyz) are served, such as
 	// 127.0.0.1:8080. Empty means nowhere.
 	MetricsAddress, HealthAddress string
-	// Workers is how many objects of a kind are looked at at once; 0 stands for 8.
+	// Workers is how many objects of a kind are looked at at once; 0 stands for 16.
 	Workers int
 	// Log receives what the controller does; nil discards it.
 	Log *slog.Logger
@@ -87,7 +86,7 @@ type controller struct {
 	beside    bool
 	// kubevirts says that the kind KubeVirt is served.
 	kubevirts bool
-	pace      pace
+	starting  starting
 
 	now    func() time.Time
 	chance func() float64
@@ -101,7 +100,7 @@ func New(ctx context.Context, cfg *rest.Config, o Options) (manager.Manager, err
 		o.Namespace = Namespace
 	}
 	if o.Workers == 0 {
-		o.Workers = 8
+		o.Workers = 16
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -246,61 +245,7 @@ const longestNote = 1024
 // event tells users about an object. Notes hold no values of Secrets, as diagnostics hold none.
 func (c *controller) event(u *unstructured.Unstructured, kind, reason, note string) {
 	if len(note) > longestNote {
-		note = note[:longestNote-3] + "..."
+		note = strings.ToValidUTF8(note[:longestNote-3], "") + "..."
 	}
 	c.recorder.Eventf(u, nil, kind, reason, "Reconcile", "%s", note)
-}
-
-// settling is how long the status of an object that is on its way may stay unwritten while many are, from when the object was
-// made, and glance how often to look whether they still are.
-const (
-	settling = 10 * time.Second
-	glance   = 2 * time.Second
-)
-
-// unsettled returns how long to wait before a status with one of the words for the way is written, or 0. When hundreds of machines
-// start at once, most are past them before anybody could look, and each costs a request to the API server.
-func (c *controller) unsettled(u *unstructured.Unstructured, old, now string, way ...string) time.Duration {
-	left := settling - c.now().Sub(u.GetCreationTimestamp().Time)
-	if old == now || !slices.Contains(way, now) || left <= 0 || !c.pace.busy(c.now()) {
-		return 0
-	}
-	return min(left, glance)
-}
-
-// pace counts how many objects are made in a second.
-type pace struct {
-	mu        sync.Mutex
-	second    int64
-	now, last int
-}
-
-// manyASecond is from how many objects a second on the controller is busy.
-const manyASecond = 15
-
-// tick counts an object.
-func (p *pace) tick(now time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.turn(now)
-	p.now++
-}
-
-// busy reports whether many objects have been made within this second or the last.
-func (p *pace) busy(now time.Time) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.turn(now)
-	return max(p.now, p.last) >= manyASecond
-}
-
-// turn begins the count anew with each second.
-func (p *pace) turn(now time.Time) {
-	switch second := now.Unix(); {
-	case second == p.second:
-	case second == p.second+1:
-		p.second, p.now, p.last = second, 0, p.now
-	default:
-		p.second, p.now, p.last = second, 0, 0
-	}
 }

@@ -25,8 +25,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
-
-	"github.com/vmseed/vmseed/kube/launch"
 )
 
 // world is a cluster in memory, whose time stands still and whose dice always show the same.
@@ -551,48 +549,5 @@ func TestBeside(t *testing.T) {
 	}
 	if w.settle(); w.pod() == nil || w.instance().GetAnnotations()[ManagedKey] != "true" {
 		t.Error("a marked machine is not handled")
-	}
-}
-
-// TestPace leaves transient states unwritten only while many machines start.
-func TestPace(t *testing.T) {
-	w := newWorld(t, always)
-	for range manyASecond {
-		w.pace.tick(w.clock)
-	}
-	w.look(vmReconciler{w.controller}.Reconcile)
-	w.look(vmiReconciler{w.controller}.Reconcile)
-	if d := cmp.Diff([]string{"patch VirtualMachine", "create VirtualMachineInstance", "create Secret", "create Pod"}, w.writes); d != "" {
-		t.Errorf("requests (-want +got):\n%s", d)
-	}
-	if wait := w.look(vmReconciler{w.controller}.Reconcile).RequeueAfter; wait != glance || len(w.writes) != 4 {
-		t.Errorf("while others start: %v, requests %v", wait, w.writes)
-	}
-	w.clock = w.clock.Add(glance)
-	w.settle()
-	if vm, vmi := w.status(); vm.PrintableStatus != "Starting" || vmi.Phase != "Scheduling" {
-		t.Errorf("later: %s, %s", vm.PrintableStatus, vmi.Phase)
-	}
-}
-
-// TestStaleCache has a launcher pod that the cache does not know yet.
-func TestStaleCache(t *testing.T) {
-	w := newWorld(t, always)
-	w.settle()
-	w.node(running)
-	first := w.pod().UID
-	blind := interceptor.NewClient(w.client.(client.WithWatch), interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, k client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-		if _, ok := o.(*corev1.Pod); ok {
-			return apierrors.NewNotFound(corev1.Resource("pods"), k.Name)
-		}
-		return c.Get(ctx, k, o, opts...)
-	}})
-	w.live, w.client = w.client, blind
-	w.settle()
-	if _, vmi := w.status(); vmi.Phase != "Running" || w.pod().UID != first {
-		t.Errorf("phase %s", vmi.Phase)
-	}
-	if name := launch.SecretName(w.pod()); name == "" {
-		t.Error("the pod names no Secret")
 	}
 }

@@ -99,8 +99,10 @@ func patchStatus[S any](ctx context.Context, c client.Client, u *unstructured.Un
 	if data, err := patch.Data(changed); err != nil || string(data) == "{}" {
 		return err
 	}
+	// With the UID in it the patch is refused when another object has taken the name, and with the version when the object has changed.
+	base.SetUID("")
 	if locked {
-		patch = client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
+		base.SetResourceVersion("")
 	}
 	return c.Status().Patch(ctx, changed, patch)
 }

@@ -48,7 +48,9 @@ type vmPass struct {
 	key client.ObjectKey
 	// startAgain adds a request to start the machine when its instance is gone.
 	startAgain bool
-	wait       time.Duration
+	// blind says that the cache lacks the instance that there is, so that nothing can be said of it.
+	blind bool
+	wait  time.Duration
 }
 
 // Reconcile looks at the machine of a request.
@@ -142,25 +144,31 @@ func (p *vmPass) start(ctx context.Context) error {
 		p.fail(reasonInstancetype, fmt.Sprintf("Error creating virtual machine instance: Failed to apply instancetype: vmseed does not expand instance types; write what %q says into the machine", name))
 		return nil
 	}
-	if err := p.firmware(ctx); err != nil {
-		return err
-	}
+	err := p.firmware(ctx)
 	vmi := instanceOf(p.state.vm, p.old.StateChangeRequests)
-	switch err := p.client.Create(ctx, vmi); {
+	if err == nil {
+		err = p.client.Create(ctx, vmi)
+	}
+	switch {
 	case apierrors.IsAlreadyExists(err):
-		p.wait = time.Second // the cache will know it then
+		p.blind, p.wait = true, time.Second // the cache will know it then
 		return nil
-	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err):
+	case refused(err):
 		p.fail(reasonFailedCreate, "Error creating virtual machine instance: "+err.Error())
 		p.wait = refusedAgain
 		return nil
 	case err != nil:
 		return fmt.Errorf("creating the instance: %w", err)
 	}
-	p.pace.tick(p.now())
+	p.starting.begin(p.key, begun{uid: vmi.GetUID(), at: p.now()})
 	p.state.vmi = vmi
-	p.event(p.state.vm, corev1.EventTypeNormal, reasonSuccessfulCreate, "Started the virtual machine by creating the new virtual machine instance "+vmi.GetName())
+	p.step(p.state.vm, "Started the virtual machine by creating the new virtual machine instance "+vmi.GetName())
 	return nil
+}
+
+// refused reports whether the API server will not take an object as it is, and as it, a quota or a policy is now.
+func refused(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
 // firmware gives the machine an identity that lasts: its SMBIOS UUID, which is the instance id of cloud-init, and its serial number.
@@ -194,7 +202,9 @@ func (c *controller) patchSpec(ctx context.Context, u *unstructured.Unstructured
 func (p *vmPass) stop(ctx context.Context) error {
 	vmi := p.state.vmi
 	uid := vmi.GetUID()
-	if err := client.IgnoreNotFound(p.client.Delete(ctx, vmi, client.Preconditions{UID: &uid})); err != nil {
+	if err := client.IgnoreNotFound(p.client.Delete(ctx, vmi, client.Preconditions{UID: &uid})); apierrors.IsConflict(err) {
+		return err // it is gone, and another one is there
+	} else if err != nil {
 		p.event(p.state.vm, corev1.EventTypeWarning, reasonFailedDelete, fmt.Sprintf("Error deleting virtual machine instance %s: %v", vmi.GetName(), err))
 		return fmt.Errorf("deleting the instance: %w", err)
 	}
@@ -210,12 +220,14 @@ func (p *vmPass) write(ctx context.Context) error {
 		now.StateChangeRequests = append(now.StateChangeRequests, virtv1.VirtualMachineStateChangeRequest{Action: virtv1.StartRequest})
 	}
 	p.startAgain = false
-	if wait := p.unsettled(p.state.vm, string(p.old.PrintableStatus), string(now.PrintableStatus), string(virtv1.VirtualMachineStatusStarting)); wait > 0 && p.state.failure.kind == "" {
+	// Requests come from users: one that came meanwhile must not be overwritten.
+	locked := len(now.StateChangeRequests) != len(p.old.StateChangeRequests)
+	wait := p.unsettled(p.key, string(p.old.PrintableStatus), string(now.PrintableStatus), string(virtv1.VirtualMachineStatusStarting))
+	// Other strategies must know what was done for them.
+	if wait > 0 && p.state.strategy == virtv1.RunStrategyAlways && !locked && p.state.failure.kind == "" {
 		p.wait = wait
 		return nil
 	}
-	// Requests come from users: one that came meanwhile must not be overwritten.
-	locked := len(now.StateChangeRequests) != len(p.old.StateChangeRequests)
 	if err := patchStatus(ctx, p.client, p.state.vm, p.old, now, locked); err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
@@ -223,8 +235,14 @@ func (p *vmPass) write(ctx context.Context) error {
 	return nil
 }
 
-// finish writes the status whatever happened.
+// finish writes the status whatever happened, unless what is known is old.
 func (p *vmPass) finish(ctx context.Context, err error) (ctrl.Result, error) {
+	switch {
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: conflictAgain}, nil
+	case p.blind:
+		return ctrl.Result{RequeueAfter: p.wait}, err
+	}
 	written := client.IgnoreNotFound(p.write(ctx))
 	if err = errors.Join(err, written); apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: conflictAgain}, nil

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -37,6 +38,9 @@ type vmiPass struct {
 func (r vmiReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	vmi, err := fetch(ctx, r.client, vmiKind, req.NamespacedName)
 	if err != nil || vmi == nil || !r.handles(vmi) {
+		if err == nil && vmi == nil {
+			r.starting.forget(req.NamespacedName)
+		}
 		return ctrl.Result{}, err
 	}
 	p := &vmiPass{controller: r.controller, vmi: vmi, old: statusOf[virtv1.VirtualMachineInstanceStatus](vmi)}
@@ -53,17 +57,25 @@ func (p *vmiPass) final() bool {
 	return p.old.Phase == virtv1.Succeeded || p.old.Phase == virtv1.Failed
 }
 
-// launched reports whether the instance is known to have had a launcher pod.
-func (p *vmiPass) launched() bool { return p.old.Phase != "" && p.old.Phase != virtv1.Pending }
+// launched reports whether the instance is known to have had a launcher pod, by its status or because this process made it.
+func (p *vmiPass) launched() bool {
+	b, _ := p.starting.of(client.ObjectKeyFromObject(p.vmi), p.vmi.GetUID())
+	return b.launched || p.old.Phase != "" && p.old.Phase != virtv1.Pending
+}
 
 // act decides and does what is to be done.
 func (p *vmiPass) act(ctx context.Context) error {
+	if p.final() || p.old.Phase == virtv1.Running {
+		p.starting.forget(client.ObjectKeyFromObject(p.vmi))
+	}
 	// What the cache does not have yet may exist. Only when it matters is the API server asked.
 	pod, err := p.pod(ctx, p.launched() && !p.final() || p.vmi.GetDeletionTimestamp() != nil)
-	if err != nil {
+	if errors.Is(err, errTaken) {
+		return p.taken(ctx, err)
+	} else if err != nil {
 		return err
 	}
-	p.view.pod = pod
+	p.view.pod, p.view.launched = pod, p.launched()
 	switch {
 	case p.vmi.GetDeletionTimestamp() != nil:
 		return p.end(ctx)
@@ -80,6 +92,19 @@ func (p *vmiPass) act(ctx context.Context) error {
 	return p.write(ctx)
 }
 
+// errTaken is wrapped by errors about launcher pods whose name another pod has.
+var errTaken = errors.New("the name is taken")
+
+// taken says that the instance cannot be launched. Its end does not depend on the pod of somebody else.
+func (p *vmiPass) taken(ctx context.Context, err error) error {
+	if p.vmi.GetDeletionTimestamp() != nil {
+		return p.release(ctx)
+	}
+	p.unlaunched(reasonFailedCreate, "failed to create virtual machine pod: "+err.Error())
+	p.wait = refusedAgain
+	return p.write(ctx)
+}
+
 // pod returns the launcher pod of the instance, or nil. With sure the API server itself says that there is none.
 func (p *vmiPass) pod(ctx context.Context, sure bool) (*corev1.Pod, error) {
 	key := client.ObjectKey{Namespace: p.vmi.GetNamespace(), Name: launch.PodName(p.vmi)}
@@ -93,7 +118,7 @@ func (p *vmiPass) pod(ctx context.Context, sure bool) (*corev1.Pod, error) {
 		case err != nil:
 			return nil, fmt.Errorf("the launcher pod: %w", err)
 		case !slices.ContainsFunc(pod.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == p.vmi.GetUID() }):
-			return nil, fmt.Errorf("the pod %s belongs to somebody else", key)
+			return nil, fmt.Errorf("%w: the pod %s does not belong to the instance", errTaken, key)
 		}
 		return &pod, nil
 	}
@@ -128,7 +153,7 @@ func (p *vmiPass) launch(ctx context.Context) error {
 		return nil
 	}
 	if err := p.settle(ctx); err != nil {
-		return err
+		return p.uncreated(err)
 	}
 	objects, problems := launch.Build(p.vmi, review, cluster)
 	if problems.HasErrors() {
@@ -147,15 +172,19 @@ func (p *vmiPass) launch(ctx context.Context) error {
 		return p.uncreated(err)
 	}
 	p.view.pod = objects.Pod
-	p.pace.tick(p.now())
-	p.event(p.vmi, corev1.EventTypeNormal, reasonSuccessfulCreate, "Created virtual machine pod "+objects.Pod.Name)
+	p.starting.begin(client.ObjectKeyFromObject(p.vmi), begun{uid: p.vmi.GetUID(), at: p.now(), launched: true})
+	p.step(p.vmi, "Created virtual machine pod "+objects.Pod.Name)
 	return nil
 }
 
 // adopt takes the pod that there is, and throws the Secret away that it does not name.
 func (p *vmiPass) adopt(ctx context.Context, made launch.Objects) error {
 	pod, err := p.pod(ctx, true)
-	if err != nil {
+	if errors.Is(err, errTaken) {
+		p.unlaunched(reasonFailedCreate, "failed to create virtual machine pod: "+err.Error())
+		p.wait = refusedAgain
+		return nil
+	} else if err != nil {
 		return err
 	}
 	if p.view.pod = pod; pod != nil && launch.SecretName(pod) != made.Secret.Name {
@@ -217,7 +246,7 @@ func (p *vmiPass) said(reason, message string) bool {
 
 // uncreated says why the API server did not take an object. What it refuses for good, as a quota does, is tried again later.
 func (p *vmiPass) uncreated(err error) error {
-	if !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err) && !apierrors.IsRequestEntityTooLargeError(err) {
+	if !refused(err) {
 		return fmt.Errorf("launching: %w", err)
 	}
 	// KubeVirt's words.
@@ -289,12 +318,15 @@ func (p *vmiPass) release(ctx context.Context) error {
 // write brings the status up to date.
 func (p *vmiPass) write(ctx context.Context) error {
 	now := p.view.status(p.old)
-	if wait := p.unsettled(p.vmi, string(p.old.Phase), string(now.Phase), string(virtv1.Scheduling), string(virtv1.Scheduled)); wait > 0 &&
+	key := client.ObjectKeyFromObject(p.vmi)
+	if wait := p.unsettled(key, string(p.old.Phase), string(now.Phase), string(virtv1.Scheduling), string(virtv1.Scheduled)); wait > 0 &&
 		instanceCondition(now.Conditions, virtv1.VirtualMachineInstanceSynchronized).Status == corev1.ConditionTrue {
 		p.wait = wait
 		return nil
 	}
-	if err := patchStatus(ctx, p.client, p.vmi, p.old, now, false); err != nil {
+	// That the pod is lost follows from what the status was: one that has changed meanwhile may say that the guest has shut down.
+	lost := p.view.pod == nil && now.Phase == virtv1.Failed
+	if err := patchStatus(ctx, p.client, p.vmi, p.old, now, lost); err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
 	return nil

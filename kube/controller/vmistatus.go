@@ -35,6 +35,8 @@ type podView struct {
 	pod *corev1.Pod
 	// nodeLost says that the node of the pod does not answer, so that what the pod says is old.
 	nodeLost bool
+	// launched says that there has been a pod, which the status may not say yet.
+	launched bool
 	// trouble is why there is no pod, a condition without a kind when there is nothing to say.
 	trouble condition
 	now     metav1.Time
@@ -46,7 +48,7 @@ func (v podView) phase(old virtv1.VirtualMachineInstancePhase) virtv1.VirtualMac
 		return old
 	}
 	if v.pod == nil {
-		if old == "" || old == virtv1.Pending {
+		if !v.launched && (old == "" || old == virtv1.Pending) {
 			return virtv1.Pending
 		}
 		return virtv1.Failed // its pod is lost

@@ -124,10 +124,12 @@ func (s machineState) generations(out *virtv1.VirtualMachineStatus) {
 	}
 }
 
-// upToDate reports whether the instance is what the machine's template says now.
+// upToDate reports whether the instance is what the machine's template says now. An instance of a later state than the one at
+// hand was made after the cache has last heard of the machine.
 func (s machineState) upToDate() bool {
 	made := s.vmi.GetAnnotations()[templateAnnotation]
-	return made == "" || made == templateDigest(s.vm)
+	n, err := strconv.ParseInt(s.vmi.GetAnnotations()[generationAnnotation], 10, 64)
+	return made == "" || made == templateDigest(s.vm) || err == nil && n > s.vm.GetGeneration()
 }
 
 // conditions copies those of the instance and adds the machine's own.

@@ -188,4 +188,11 @@ func TestRestartRequired(t *testing.T) {
 			t.Errorf("%v was changed: %+v", change.path, out)
 		}
 	}
+	older := s
+	older.vm = s.vm.DeepCopy()
+	older.vm.SetGeneration(2)
+	older.vm.Object["spec"] = map[string]any{}
+	if hasMachine(older.status(virtv1.VirtualMachineStatus{}).Conditions, virtv1.VirtualMachineRestartRequired) {
+		t.Error("the cache is older than the instance, and a restart is asked for")
+	}
 }
