@@ -39,7 +39,7 @@ func TestRefusal(t *testing.T) {
 		{"KubeVirt object that closes it", gated(), launch.Cluster{Configured: true, Enabled: []string{open}, Disabled: []string{open}}, closed, true},
 		{"the ConfigMap counts", gated(), launch.Cluster{Configured: true, Enabled: []string{open}, ConfigMap: map[string]string{}}, closed, true},
 		{"no memory", stored(object(t, "kind: VirtualMachineInstance\nmetadata: {name: small}\nspec: {domain: {devices: {}}}\n")), launch.Cluster{},
-			"no memory requested, at least one of 'spec.domain.memory.guest', 'spec.domain.memory.hugepages.size' or 'spec.domain.resources.requests.memory' must be set", false},
+			"no memory requested, at least one of 'spec.domain.memory.guest', 'spec.domain.memory.hugepages.pageSize' or 'spec.domain.resources.requests.memory' must be set", false},
 		{"two sources of user-data", small(t, "  volumes: [{name: a, cloudInitNoCloud: {userData: x, userDataBase64: eA==}}]\n"), launch.Cluster{},
 			"spec.volumes[0].cloudInitNoCloud must have only one userdatasource set.", false},
 		{"too much", small(t, "  volumes: [{name: a, cloudInitNoCloud: {userData: "+strings.Repeat("x", 2049)+"}}]\n"), launch.Cluster{},
