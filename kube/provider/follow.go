@@ -50,7 +50,7 @@ func (v *vm) follow(ctx context.Context, guest Guest) {
 		case ctx.Err() != nil:
 			return
 		case errors.Is(stateErr, fs.ErrNotExist):
-			v.ended(supervisor.State{Status: supervisor.Failed, Reason: "the VM's directory is gone"})
+			v.vanished(true)
 			v.parted()
 			return
 		case stateErr == nil && !s.Status.Alive():

@@ -289,3 +289,25 @@ func leaving(pod *corev1.Pod, grace int64) *corev1.Pod {
 	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &now, &grace
 	return pod
 }
+
+// TestVanished has the directory of a VM go away with its disks: the next start is a first one.
+func TestVanished(t *testing.T) {
+	lie(t, func(b *bed) {
+		pod := b.create(nil)
+		b.runner.guest(pod.UID).boots()
+		b.is(pod, "Running running ready")
+		b.close()
+		delete(b.runner.guests, pod.UID)
+		b.open()
+		if err := b.p.CreatePod(t.Context(), b.api(pod)); err != nil {
+			t.Fatal(err)
+		}
+		b.is(pod, "Running running restarts=1 last=Error not:Booting")
+		if s := b.runner.starts[1]; s.Booted {
+			t.Error("the first boot is left out")
+		}
+		if c := condition(b.api(pod), FirstBootCondition); c.Status != corev1.ConditionFalse {
+			t.Errorf("the condition is %+v", c)
+		}
+	})
+}

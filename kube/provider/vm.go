@@ -255,9 +255,7 @@ func (v *vm) find(ctx context.Context) Guest {
 		unseen := s.Started != nil && s.Started.After(rec.Tried) && !rec.Tried.IsZero() && !active
 		switch {
 		case errors.Is(err, supervisor.ErrNoVM):
-			if active {
-				v.ended(supervisor.State{Status: supervisor.Failed, Reason: "the VM's directory is gone"})
-			}
+			v.vanished(active)
 			return nil
 		case err != nil:
 			v.p.log.Warn("it is not known yet whether a VM runs", "pod", v.ref, "error", err)
@@ -281,6 +279,17 @@ func (v *vm) find(ctx context.Context) Guest {
 		return nil
 	}
 	return nil
+}
+
+// vanished takes in that the VM's directory is not there. With it are gone the disks that booted, so the next start is a
+// first one.
+func (v *vm) vanished(active bool) {
+	if active {
+		v.ended(supervisor.State{Status: supervisor.Failed, Reason: "the VM's directory is gone"})
+	}
+	if v.look().Booted {
+		_ = v.remember(func() { v.rec.Booted = false })
+	}
 }
 
 // meet asks the runner for the VM, and the VM for its state.
