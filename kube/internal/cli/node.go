@@ -143,8 +143,8 @@ func (f nodeFlags) check() (*nodeRun, error) {
 	if n.spared, err = reserved(f.reserve); err != nil {
 		return nil, err
 	}
-	if err := checkLabels(f.labels); err != nil {
-		return nil, err
+	if err := node.CheckLabels(f.labels); err != nil {
+		return nil, fmt.Errorf("--node-labels: %w", err)
 	}
 	for _, text := range f.taints {
 		t, err := taint(text)

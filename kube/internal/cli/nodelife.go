@@ -15,12 +15,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	wellknown "k8s.io/kubelet/pkg/apis"
 
-	"github.com/vmseed/vmseed/internal/atomicfile"
 	"github.com/vmseed/vmseed/kube/node"
 	"github.com/vmseed/vmseed/kube/node/certs"
 )
@@ -53,26 +50,10 @@ func reserved(texts map[string]string) (corev1.ResourceList, error) {
 	return list, nil
 }
 
-// checkLabels refuses labels that the API server would refuse a node (admission plugin NodeRestriction), so that they keep no
-// node from registering.
-func checkLabels(labels map[string]string) error {
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		domain, _, _ := strings.Cut(key, "/")
-		reserved := slices.ContainsFunc([]string{"kubernetes.io", "k8s.io"}, func(d string) bool { return domain == d || strings.HasSuffix(domain, "."+d) })
-		switch problems := slices.Concat(validation.IsQualifiedName(key), validation.IsValidLabelValue(labels[key])); {
-		case len(problems) > 0:
-			return fmt.Errorf("--node-labels: %s=%s: %s", key, labels[key], strings.Join(problems, "; "))
-		case reserved && strings.Contains(key, "/") && !wellknown.IsKubeletLabel(key):
-			return fmt.Errorf("--node-labels: a node may not give itself the label %s; an administrator may: kubectl label node", key)
-		}
-	}
-	return nil
-}
-
 // claim makes the state directory this node's. A node of another name would find none of the pods there bound to it, and
 // end their VMs.
 func (n *nodeRun) claim() error {
-	if err := os.MkdirAll(n.state, atomicfile.DirMode); err != nil {
+	if err := os.MkdirAll(n.state, 0o700); err != nil {
 		return err
 	}
 	path := filepath.Join(n.state, "node-name")
@@ -92,7 +73,10 @@ func (n *nodeRun) claim() error {
 		return fmt.Errorf("%s has VMs of node %s, which node %s would end: start it with --name %s, drain it, or give this one a --state-dir of its own",
 			n.state, was, n.name, was)
 	}
-	return atomicfile.WriteBytes(path, []byte(n.name+"\n"))
+	if err := os.WriteFile(path+".new", []byte(n.name+"\n"), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
 }
 
 // life is the time of a node: until ctx is done or, with --drain, until the VMs of the node that is ready have ended after
