@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/vmseed/vmseed/kube/internal/controlplane"
 )
 
 // Process is a part of the cluster that runs by itself. It may be ended and started again.
@@ -47,16 +49,18 @@ func (p *Process) launch() error {
 	p.from = info.Size()
 	p.cmd, p.ended = exec.Command(p.program, p.args...), make(chan struct{})
 	p.cmd.Stdout, p.cmd.Stderr = log, log
-	// A signal of the terminal is for the program that runs the cluster.
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := p.cmd.Start(); err != nil {
-		return err
-	}
+	p.cmd.SysProcAttr = controlplane.Leash()
+	started := make(chan error, 1)
 	go func() {
-		p.err = p.cmd.Wait()
-		close(p.ended)
+		controlplane.Pin()
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			p.err = p.cmd.Wait()
+			close(p.ended)
+		}
 	}()
-	return nil
+	return <-started
 }
 
 // await returns when the process has said that it is ready.

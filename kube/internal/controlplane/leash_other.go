@@ -4,7 +4,8 @@ package controlplane
 
 import "syscall"
 
-// leash does nothing on systems without a death signal: the caller stops the processes.
-func leash() *syscall.SysProcAttr { return nil }
+// Leash does nothing on systems without a death signal: the caller stops the processes.
+func Leash() *syscall.SysProcAttr { return nil }
 
-func pin() {}
+// Pin does nothing there.
+func Pin() {}

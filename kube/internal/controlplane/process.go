@@ -34,7 +34,7 @@ func (c *ControlPlane) run(ctx context.Context, program string, flags []string, 
 	defer log.Close()
 	p.cmd = exec.Command(filepath.Join(c.programs, program), flags...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
-	p.cmd.SysProcAttr = leash()
+	p.cmd.SysProcAttr = Leash()
 	started := make(chan error, 1)
 	go p.hold(started)
 	if err := <-started; err != nil {
@@ -46,7 +46,7 @@ func (c *ControlPlane) run(ctx context.Context, program string, flags []string, 
 
 // hold starts the process and waits for its end, on a thread of its own: the process ends with that thread.
 func (p *process) hold(started chan<- error) {
-	pin()
+	Pin()
 	if err := p.cmd.Start(); err != nil {
 		started <- err
 		return
