@@ -518,6 +518,9 @@ func TestRefused(t *testing.T) {
 		if vm, vmi := w.status(); !check(vm, vmi) {
 			t.Errorf("%s refused: machine %+v, instance %+v", kind, vm, vmi)
 		}
+		if said := strings.Join(w.said(), "\n"); strings.Contains(said, "VS2425") {
+			t.Errorf("%s refused, and warnings of what was not launched: %s", kind, said)
+		}
 		w.refuse = ""
 		if w.settle(); w.pod() == nil {
 			t.Errorf("%s is allowed again, and there is no pod", kind)

@@ -100,6 +100,7 @@ func (p *vmiPass) taken(ctx context.Context, err error) error {
 	if p.vmi.GetDeletionTimestamp() != nil {
 		return p.release(ctx)
 	}
+	p.view.launched = p.launched()
 	p.unlaunched(reasonFailedCreate, "failed to create virtual machine pod: "+err.Error())
 	p.wait = refusedAgain
 	return p.write(ctx)
@@ -160,7 +161,6 @@ func (p *vmiPass) launch(ctx context.Context) error {
 		p.refuse(problems, launch.Review{Problems: problems}.Refusal(), false)
 		return nil
 	}
-	p.warn(append(slices.Clone(review.Problems), problems...))
 	if err := p.client.Create(ctx, objects.Secret); err != nil && !apierrors.IsAlreadyExists(err) {
 		return p.uncreated(err)
 	}
@@ -174,6 +174,7 @@ func (p *vmiPass) launch(ctx context.Context) error {
 	p.view.pod = objects.Pod
 	p.starting.begin(client.ObjectKeyFromObject(p.vmi), begun{uid: p.vmi.GetUID(), at: p.now(), launched: true})
 	p.step(p.vmi, "Created virtual machine pod "+objects.Pod.Name)
+	p.warn(append(slices.Clone(review.Problems), problems...))
 	return nil
 }
 
