@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -150,6 +151,7 @@ func TestVolumesOfPods(t *testing.T) {
 		{name: "a claim", source: claimed("files")},
 		{name: "a part of a claim", source: claimed("files"), sub: "sub"},
 		{name: "a link in a claim", source: claimed("files"), sub: "up", refused: "shares[0].hostPath"},
+		{name: "a claim that nobody made", source: claimed("none"), refused: "+"},
 		{name: "a claim of a device", source: claimed("device"), block: true},
 		{name: "a volume of another namespace", source: claimed("device"), block: true,
 			change: func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.Namespace = "other" }, refused: "-"},
@@ -187,6 +189,14 @@ func TestVolumesOfPods(t *testing.T) {
 				_, problems, err := h.volumes(t.Context(), pod, m, resolver)
 				if err != nil || l.HasErrors() || !problems.HasErrors() || m.Disks[1].Source.Path != "" {
 					t.Errorf("%v, %v, %v, %+v", l, problems, err, m.Disks)
+				}
+				return
+			}
+			if c.refused == "+" { // what is missing is said of a directory too
+				_, problems, err := h.volumes(t.Context(), pod, m, resolver)
+				var wait *provider.WaitError
+				if err != nil || !errors.As(passing(problems, nil), &wait) || !strings.Contains(wait.Error(), "not found") {
+					t.Errorf("%v, %v", problems, err)
 				}
 				return
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/kubeobject"
+	"github.com/vmseed/vmseed/format/tree"
 	"github.com/vmseed/vmseed/frontend"
 	"github.com/vmseed/vmseed/hypervisor"
 	"github.com/vmseed/vmseed/internal/atomicfile"
@@ -43,8 +44,18 @@ func (h *Host) volumes(ctx context.Context, pod *corev1.Pod, m machine.Machine, 
 		v.Overlay = d.Ephemeral
 		out = append(out, boot.Volume{Name: d.Name, Volume: v})
 	}
-	for _, s := range m.Shares {
-		if s.HostPath != "" || !isEmptyDir(pod, s.Name) {
+	for i, s := range m.Shares {
+		if s.HostPath != "" {
+			continue
+		}
+		if claim := claimOf(pod, s.Name); claim != "" {
+			if _, _, why := boundTo(ctx, kubeobject.Ref{Kind: kubeobject.PersistentVolumeClaim, Namespace: pod.Namespace, Name: claim}, resolver); why != nil {
+				field := fmt.Sprintf("shares[%d]", i)
+				l.Add(diag.Diagnostic{Code: provider.CodeClaim, Severity: diag.Error, Range: m.Places.Find(field), Field: "claim " + claim,
+					Summary: fmt.Sprintf("the claim of volume %q cannot be used: %v", s.Name, why)})
+			}
+		}
+		if !isEmptyDir(pod, s.Name) {
 			continue
 		}
 		path := filepath.Join(h.volumesDir(provider.RefOf(pod)), s.Name)
@@ -54,6 +65,20 @@ func (h *Host) volumes(ctx context.Context, pod *corev1.Pod, m machine.Machine, 
 		out = append(out, boot.Volume{Name: s.Name, Volume: hypervisor.Volume{Path: path}})
 	}
 	return out, l, nil
+}
+
+// claimOf returns the name of the claim that a volume of a pod is, or nothing.
+func claimOf(pod *corev1.Pod, name string) string {
+	for _, v := range pod.Spec.Volumes {
+		switch {
+		case v.Name != name:
+		case v.PersistentVolumeClaim != nil:
+			return v.PersistentVolumeClaim.ClaimName
+		case v.Ephemeral != nil:
+			return pod.Name + "-" + name // as Kubernetes names it
+		}
+	}
+	return ""
 }
 
 // isEmptyDir reports whether a volume of a pod is a directory that lasts as long as the pod.
@@ -69,29 +94,39 @@ func isEmptyDir(pod *corev1.Pod, name string) bool {
 // claimImage is the file in a claim of a file system that holds a disk, as KubeVirt calls it.
 const claimImage = "disk.img"
 
-// claimed returns the device or file of a claim whose volume is a path of this node.
-func claimed(ctx context.Context, ref kubeobject.Ref, resolver frontend.Resolver) (hypervisor.Volume, error) {
+// boundTo returns the path of the volume that a claim is bound to, and the specification of the claim.
+func boundTo(ctx context.Context, ref kubeobject.Ref, resolver frontend.Resolver) (path string, spec tree.Value, err error) {
 	claim, err := resolver.Resolve(ctx, ref)
 	if err != nil {
-		return hypervisor.Volume{}, err
+		return "", spec, err
 	}
 	var unheard diag.List
-	spec := claim.Tree.Get("spec")
+	spec = claim.Tree.Get("spec")
 	name := spec.Get("volumeName").Loose(&unheard)
 	if name == "" {
-		return hypervisor.Volume{}, errors.New("it is not bound to a volume yet")
+		return "", spec, errors.New("it is not bound to a volume yet")
 	}
 	volume, err := resolver.Resolve(ctx, kubeobject.Ref{Kind: kubeobject.PersistentVolume, Name: name})
 	if err != nil {
-		return hypervisor.Volume{}, err
+		return "", spec, err
 	}
-	path := volume.Tree.At("spec", "local", "path").Loose(&unheard)
+	path = volume.Tree.At("spec", "local", "path").Loose(&unheard)
 	if path == "" {
 		path = volume.Tree.At("spec", "hostPath", "path").Loose(&unheard)
 	}
 	if path == "" {
-		return hypervisor.Volume{}, fmt.Errorf("its volume %s is no local or hostPath volume, and this node mounts no others", name)
+		return "", spec, fmt.Errorf("its volume %s is no local or hostPath volume, and this node mounts no others", name)
 	}
+	return path, spec, nil
+}
+
+// claimed returns the device or file of a claim whose volume is a path of this node.
+func claimed(ctx context.Context, ref kubeobject.Ref, resolver frontend.Resolver) (hypervisor.Volume, error) {
+	path, spec, err := boundTo(ctx, ref, resolver)
+	if err != nil {
+		return hypervisor.Volume{}, err
+	}
+	var unheard diag.List
 	if spec.Get("volumeMode").Loose(&unheard) == string(corev1.PersistentVolumeBlock) {
 		err = rawDisk(path, fs.ModeDevice)
 	} else {
@@ -106,7 +141,7 @@ func claimed(ctx context.Context, ref kubeobject.Ref, resolver frontend.Resolver
 		}
 	}
 	if err != nil {
-		return hypervisor.Volume{}, fmt.Errorf("its volume %s is not ready on this node: %w", name, err)
+		return hypervisor.Volume{}, fmt.Errorf("its volume %s is not ready on this node: %w", spec.Get("volumeName").Loose(&unheard), err)
 	}
 	return hypervisor.Volume{Path: path, Format: "raw"}, nil
 }
