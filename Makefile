@@ -72,7 +72,7 @@ FUZZ = \
 
 # Debian packages that the tests need beside those which guests and judges list.
 # Of names with a comma between them any will do.
-PACKAGES = amazon-ec2-utils busybox,busybox-static ca-certificates cloud-guest-utils cloud-image-utils containernetworking-plugins curl dosfstools e2fsprogs genisoimage iproute2 isc-dhcp-client libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu libxml2-utils \
+PACKAGES = amazon-ec2-utils busybox,busybox-static ca-certificates cloud-guest-utils cloud-image-utils containernetworking-plugins curl dosfstools e2fsprogs genisoimage iproute2 isc-dhcp-client libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu libxml2-utils lintian \
 	mtools ndisc6 nftables openssh-client p7zip-full python3-boto3 qemu-efi-aarch64 qemu-guest-agent qemu-system-arm skopeo swtpm xorriso
 
 SUMMARY = go run ./internal/testsummary
@@ -160,6 +160,7 @@ controller-image: check-go
 kube: check-go
 	@$(SUMMARY) step kube control-plane ./tools/controlplane/build.sh
 	@$(SUMMARY) step kube virtctl ./tools/virtctl/build.sh
+	@$(SUMMARY) step kube package kube/packaging/check.sh
 	@$(SUMMARY) test kube -C kube -count=1 -timeout $(E2E_TIMEOUT) -p 2 -tags conformance,e2e ./...
 
 virtctl: check-go
