@@ -149,8 +149,8 @@ crds: check-go
 deb: check-go
 	@kube/packaging/build.sh bin
 
-deb-check: deb
-	kube/packaging/check.sh $$(ls -t bin/vmseed-kube_*.deb | head -n1)
+deb-check: check-go
+	@package=$$(kube/packaging/build.sh bin) && kube/packaging/check.sh "$$package"
 
 controller-image: check-go
 	cd kube && CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o ../bin/vmseed-kube ./cmd/vmseed-kube

@@ -2,8 +2,8 @@
 # Builds the Debian package of a node into DIR (bin/ of the repository unless given) and prints its path.
 # VERSION and ARCH may be set; the same source gives the same bytes.
 set -euo pipefail
+out=$(realpath -m "${1:-$(dirname "$0")/../../bin}")
 cd "$(dirname "$0")"
-out=$(realpath -m "${1:-../../bin}")
 export ARCH=${ARCH:-$(go env GOARCH)}
 export VERSION=${VERSION:-0.1.0}
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct -- .. 2>/dev/null || echo 0)}
