@@ -52,10 +52,10 @@ func TestAddresses(t *testing.T) {
 }
 
 // debian are the parts of a container that Debian's guest has, which is ready when its SSH server answers at the pod's
-// address.
+// address. That server starts a process for each who asks, which keeps an emulated guest busy for seconds.
 const debian = `    image: virtlet.cloud/debian
     resources: {limits: {memory: 768Mi}}
-    readinessProbe: {tcpSocket: {port: 22}, periodSeconds: 5, timeoutSeconds: 30}
+    readinessProbe: {tcpSocket: {port: 22}, periodSeconds: 60, timeoutSeconds: 30}
 `
 
 // TestGuests has one guest whose root disk is a claim, which boots twice at different addresses, and one that is
