@@ -1,29 +1,22 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"os"
-	"os/exec"
+	"errors"
 	"path/filepath"
-	"syscall"
-	"time"
+	"strings"
 
 	"github.com/vmseed/vmseed/kube/internal/controlplane"
 )
 
-// Process is a part of the cluster that runs by itself. It may be ended and started again.
+// Process is a part of the cluster that may be ended and started again.
 type Process struct {
+	// Name is that of the node, or controller.
 	Name string
 
 	dir, program string
 	args         []string
-	cmd          *exec.Cmd
-	ended        chan struct{}
-	err          error
-	// from is where in the log this run begins.
-	from int64
+	run          *controlplane.Process
 }
 
 // Start starts the process again and returns when it is ready.
@@ -34,94 +27,36 @@ func (p *Process) Start(ctx context.Context) error {
 	return p.await(ctx)
 }
 
-func (p *Process) logFile() string { return filepath.Join(p.dir, "log") }
-
-func (p *Process) launch() error {
-	log, err := os.OpenFile(p.logFile(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	info, err := log.Stat()
-	if err != nil {
-		return err
-	}
-	p.from = info.Size()
-	p.cmd, p.ended = exec.Command(p.program, p.args...), make(chan struct{})
-	p.cmd.Stdout, p.cmd.Stderr = log, log
-	p.cmd.SysProcAttr = controlplane.Leash()
-	started := make(chan error, 1)
-	go func() {
-		controlplane.Pin()
-		err := p.cmd.Start()
-		started <- err
-		if err == nil {
-			p.err = p.cmd.Wait()
-			close(p.ended)
-		}
-	}()
-	return <-started
+func (p *Process) launch() (err error) {
+	p.run, err = controlplane.Launch(p.Name, filepath.Join(p.dir, "log"), p.program, p.args...)
+	return err
 }
 
 // await returns when the process has said that it is ready.
 func (p *Process) await(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for !bytes.Contains(p.said(), []byte(" is ready\"")) {
-		select {
-		case <-p.ended:
-			return fmt.Errorf("%s ended: %w\n%s", p.Name, p.err, p.said())
-		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready: %w\n%s", p.Name, ctx.Err(), p.said())
-		case <-tick.C:
+	return p.run.Await(ctx, func(context.Context) error {
+		if strings.Contains(p.run.Said(), ` is ready"`) {
+			return nil
 		}
-	}
-	return nil
-}
-
-// said is what this run of the process has written so far.
-func (p *Process) said() []byte {
-	text, err := os.ReadFile(p.logFile())
-	if err != nil || int64(len(text)) < p.from {
-		return nil
-	}
-	return text[p.from:]
+		return errors.New("it has not said so")
+	})
 }
 
 // Stop asks the process to end, and waits for it.
 func (p *Process) Stop() error {
-	if p.cmd == nil {
+	if p.run == nil {
 		return nil
 	}
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	limit := time.NewTimer(2 * time.Minute)
-	defer limit.Stop()
-	select {
-	case <-p.ended:
-		return nil
-	case <-limit.C:
-		_ = p.cmd.Process.Kill()
-		<-p.ended
-		return fmt.Errorf("%s did not end by itself", p.Name)
-	}
+	return p.run.Stop()
 }
 
 // Kill ends the process at once, as a crash does.
-func (p *Process) Kill() {
-	_ = p.cmd.Process.Kill()
-	<-p.ended
-}
-
-// PID is the process's number.
-func (p *Process) PID() int { return p.cmd.Process.Pid }
+func (p *Process) Kill() { p.run.Kill() }
 
 // Log is the end of what the process has said.
 func (p *Process) Log() string {
-	text := p.said()
-	if most := 6000; len(text) > most {
-		text = text[len(text)-most:]
+	if p.run == nil {
+		return ""
 	}
-	return string(text)
+	return p.run.Tail(6000)
 }

@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,7 +55,7 @@ type ControlPlane struct {
 
 	dir, programs string
 	ca            *authority
-	processes     []*process
+	processes     []*Process
 }
 
 // Start starts a control plane and returns when all of it is ready. The caller stops it; it ends with this process in any
@@ -117,7 +119,7 @@ func (c *ControlPlane) start(ctx context.Context, o Options) error {
 	if !o.Durable {
 		flags = append(flags, "--unsafe-no-fsync")
 	}
-	if err := c.run(ctx, "etcd", flags, client+"/health", nil); err != nil {
+	if err := c.run(ctx, "etcd", flags, client+"/health", http.DefaultClient); err != nil {
 		return err
 	}
 	admin, err := c.Config()
@@ -244,7 +246,7 @@ func (c *ControlPlane) CA() string { return c.ca.path }
 func (c *ControlPlane) Stop() error {
 	var errs []error
 	for _, p := range slices.Backward(c.processes) {
-		errs = append(errs, p.stop())
+		errs = append(errs, p.Stop())
 	}
 	c.processes = nil
 	return errors.Join(errs...)
@@ -253,20 +255,25 @@ func (c *ControlPlane) Stop() error {
 // Logs writes the end of what each part has said.
 func (c *ControlPlane) Logs(w io.Writer) {
 	for _, p := range c.processes {
-		fmt.Fprintf(w, "--- %s ---\n%s\n", p.name, p.tail(4000))
+		fmt.Fprintf(w, "--- %s ---\n%s\n", p.name, p.Tail(4000))
 	}
 }
 
-// FreePorts returns ports of 127.0.0.1 that nobody listens on.
+// FreePorts returns ports of 127.0.0.1 that nobody listens on. They are below those from which systems take the ports of
+// outgoing connections, so that nothing gets one of them by chance before it is listened on.
 func FreePorts(n int) ([]int, error) {
-	ports := make([]int, n)
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	const first, last, tries = 10000, 32000, 1000
+	var ports []int
+	for range tries {
+		if len(ports) == n {
+			return ports, nil
+		}
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(first+rand.IntN(last-first))))
 		if err != nil {
-			return nil, err
+			continue
 		}
 		defer l.Close()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
-	return ports, nil
+	return nil, errors.New("no ports of 127.0.0.1 are free")
 }

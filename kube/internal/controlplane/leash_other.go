@@ -4,8 +4,8 @@ package controlplane
 
 import "syscall"
 
-// Leash does nothing on systems without a death signal: the caller stops the processes.
-func Leash() *syscall.SysProcAttr { return nil }
+// leash does nothing on systems without a death signal: the caller stops the processes.
+func leash() *syscall.SysProcAttr { return nil }
 
-// Pin does nothing there.
-func Pin() {}
+// pin does nothing there.
+func pin() {}

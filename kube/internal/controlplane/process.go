@@ -15,38 +15,38 @@ import (
 	"time"
 )
 
-// process is a part of the control plane that runs.
-type process struct {
+// Process is a program that runs beside this one. It ends with this one at the latest.
+type Process struct {
 	name, log string
-	cmd       *exec.Cmd
-	ended     chan struct{}
-	err       error
+	// from is where in the log this run begins.
+	from  int64
+	cmd   *exec.Cmd
+	ended chan struct{}
+	err   error
 }
 
-// run starts a part and returns when url says that it is ready.
-func (c *ControlPlane) run(ctx context.Context, program string, flags []string, url string, client *http.Client) error {
-	p := &process{name: program, ended: make(chan struct{})}
-	p.log = filepath.Join(c.dir, "logs", p.name+".log")
-	log, err := os.OpenFile(p.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+// Launch starts a program that writes what it says to the end of a file.
+func Launch(name, log, program string, args ...string) (*Process, error) {
+	f, err := os.OpenFile(log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer log.Close()
-	p.cmd = exec.Command(filepath.Join(c.programs, program), flags...)
-	p.cmd.Stdout, p.cmd.Stderr = log, log
-	p.cmd.SysProcAttr = Leash()
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{name: name, log: log, from: info.Size(), cmd: exec.Command(program, args...), ended: make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr = f, f
+	p.cmd.SysProcAttr = leash()
 	started := make(chan error, 1)
 	go p.hold(started)
-	if err := <-started; err != nil {
-		return err
-	}
-	c.processes = append(c.processes, p)
-	return p.await(ctx, url, client)
+	return p, <-started
 }
 
 // hold starts the process and waits for its end, on a thread of its own: the process ends with that thread.
-func (p *process) hold(started chan<- error) {
-	Pin()
+func (p *Process) hold(started chan<- error) {
+	pin()
 	if err := p.cmd.Start(); err != nil {
 		started <- err
 		return
@@ -56,31 +56,76 @@ func (p *process) hold(started chan<- error) {
 	close(p.ended)
 }
 
-// await returns when url answers that all is well.
-func (p *process) await(ctx context.Context, url string, client *http.Client) error {
-	if client == nil {
-		client = http.DefaultClient
-	}
+// Await returns when ready has no error.
+func (p *Process) Await(ctx context.Context, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	last := errors.New("it was not asked")
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if last = ask(ctx, client, url); last == nil {
+		last := ready(ctx)
+		if last == nil {
 			return nil
 		}
 		select {
 		case <-p.ended:
-			return fmt.Errorf("%s ended: %w\n%s", p.name, p.err, p.tail(2000))
+			return fmt.Errorf("%s ended: %w\n%s", p.name, p.err, p.Tail(2000))
 		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready: %w\n%s", p.name, last, p.tail(2000))
+			return fmt.Errorf("%s is not ready: %w\n%s", p.name, last, p.Tail(2000))
 		case <-tick.C:
 		}
 	}
 }
 
+// Stop asks the process to end, and waits for it. One that has ended is stopped.
+func (p *Process) Stop() error {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	limit := time.NewTimer(2 * time.Minute)
+	defer limit.Stop()
+	select {
+	case <-p.ended:
+		return nil
+	case <-limit.C:
+	}
+	p.Kill()
+	return fmt.Errorf("%s did not end by itself", p.name)
+}
+
+// Kill ends the process at once, as a crash does.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.ended
+}
+
+// Said is what this run of the process has said.
+func (p *Process) Said() string {
+	text, err := os.ReadFile(p.log)
+	if err != nil || int64(len(text)) < p.from {
+		return ""
+	}
+	return string(text[p.from:])
+}
+
+// Tail is the end of what this run of the process has said.
+func (p *Process) Tail(most int) string {
+	text := p.Said()
+	return text[max(0, len(text)-most):]
+}
+
+// run starts a part and returns when url says that it is ready.
+func (c *ControlPlane) run(ctx context.Context, program string, flags []string, url string, client *http.Client) error {
+	p, err := Launch(program, filepath.Join(c.dir, "logs", program+".log"), filepath.Join(c.programs, program), flags...)
+	if err != nil {
+		return err
+	}
+	c.processes = append(c.processes, p)
+	return p.Await(ctx, func(ctx context.Context) error { return ask(ctx, client, url) })
+}
+
+// ask returns no error when a URL answers that all is well.
 func ask(ctx context.Context, client *http.Client, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
@@ -91,45 +136,13 @@ func ask(ctx context.Context, client *http.Client, url string) error {
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, 4096))
-	if err != nil {
-		return err
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = errors.New(response.Status + ": " + strings.TrimSpace(string(text)))
 	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", response.Status, strings.TrimSpace(string(text)))
-	}
-	return nil
+	return err
 }
 
 // insecure is a client for the health of parts whose certificates are their own. It sends nothing.
 func insecure() *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
-}
-
-// stop ends the process.
-func (p *process) stop() error {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	limit := time.NewTimer(time.Minute)
-	defer limit.Stop()
-	select {
-	case <-p.ended:
-		return nil
-	case <-limit.C:
-	}
-	_ = p.cmd.Process.Kill()
-	<-p.ended
-	return fmt.Errorf("%s did not end by itself", p.name)
-}
-
-// tail is the end of the process's log.
-func (p *process) tail(most int64) string {
-	f, err := os.Open(p.log)
-	if err != nil {
-		return err.Error()
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > most {
-		_, _ = f.Seek(-most, io.SeekEnd)
-	}
-	text, _ := io.ReadAll(f)
-	return string(text)
 }
