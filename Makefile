@@ -10,7 +10,7 @@
 # make controller-image  write the controller's container image, as an OCI layout
 # make kube           the tests of the module kube, on a control plane that it builds first
 # make interop        other people's clients, run against vmseed serve and booted guests
-# make kube-up        run a cluster with vmseed on this machine until Ctrl-C
+# make kube-up        run a cluster with vmseed on this machine until Ctrl-C; FLAGS are those of its nodes
 # make fuzz           run every fuzz target for FUZZTIME (60s)
 # make bench          benchmarks, beside other tools and libraries
 # make golden         rewrite the expected files of tests and the generated docs
@@ -167,8 +167,8 @@ virtctl: check-go
 	@./tools/virtctl/build.sh
 
 kube-up: check-go tools
-	@./tools/controlplane/build.sh >/dev/null
-	@./kube/kube-up.sh
+	@echo "the control plane …"; ./tools/controlplane/build.sh >/dev/null
+	@./kube/kube-up.sh $(FLAGS)
 
 fuzz: check-go
 	@set -e; for target in $(FUZZ); do echo "== $$target"; \

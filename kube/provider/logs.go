@@ -28,7 +28,7 @@ func (p *Provider) GetContainerLogs(ctx context.Context, namespace, pod, contain
 		return nil, err
 	}
 	if o.Previous {
-		return nil, errdefs.InvalidInputf("the console of pod %s/%s is kept of its VM's present run only", namespace, pod)
+		return nil, errdefs.InvalidInputf("the console of pod %s/%s is one log over all runs of its VM; leave --previous out", namespace, pod)
 	}
 	path := v.serialLog(ctx)
 	if path == "" {

@@ -41,8 +41,11 @@ const maxMessage = 4096
 func termination(r run, s supervisor.State, id string, now time.Time) *corev1.ContainerStateTerminated {
 	out := &corev1.ContainerStateTerminated{Reason: ReasonCompleted, ExitCode: exitOK, Message: s.Reason, ContainerID: id,
 		StartedAt: metav1.NewTime(r.Since), FinishedAt: metav1.NewTime(now)}
-	if s.Started != nil {
+	switch {
+	case s.Started != nil:
 		out.StartedAt = metav1.NewTime(*s.Started)
+	case r.Since.IsZero():
+		out.StartedAt = out.FinishedAt
 	}
 	if s.Ended != nil {
 		out.FinishedAt = metav1.NewTime(*s.Ended)

@@ -153,7 +153,8 @@ func (v *vm) remove(ctx context.Context) bool {
 			if err == nil {
 				break
 			}
-			if ctx.Err() == nil {
+			// An API server that has just deleted a pod may say once that the node has no business with it.
+			if ctx.Err() == nil && tries > 1 {
 				v.p.log.Error("what is left of a pod cannot be removed yet", "pod", v.ref, "error", err)
 				v.event(corev1.EventTypeWarning, "FailedKillPod", "The VM cannot be removed yet: "+err.Error())
 			}

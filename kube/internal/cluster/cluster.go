@@ -234,7 +234,8 @@ func (c *Cluster) Logs(w io.Writer) {
 	c.ControlPlane.Logs(w)
 }
 
-// SwitchOff ends the VMs of all nodes at once, as when the power goes. It is for a cluster whose nodes have stopped.
+// SwitchOff ends the VMs of all nodes and their supervisors, as when the power goes. It is for a cluster whose nodes have
+// stopped.
 func (c *Cluster) SwitchOff(ctx context.Context) error {
 	var errs []error
 	for _, n := range c.nodes {
@@ -242,11 +243,23 @@ func (c *Cluster) SwitchOff(ctx context.Context) error {
 		errs = append(errs, err)
 		for _, dir := range dirs {
 			vm, err := supervisor.Open(dir)
-			if err == nil {
-				err = vm.Stop(ctx, 0)
-			}
-			if !errors.Is(err, supervisor.ErrNotRunning) {
+			if err != nil {
 				errs = append(errs, err)
+				continue
+			}
+			state, err := vm.State(ctx)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			if !state.Status.Alive() {
+				continue
+			}
+			// The supervisor first, so that it does not record an end.
+			for _, pid := range []int{state.Supervisor, state.PID} {
+				if p, err := os.FindProcess(pid); pid > 0 && err == nil {
+					_ = p.Kill()
+				}
 			}
 		}
 	}

@@ -55,10 +55,10 @@ func run() error {
     alias kubectl=%s
     kubectl get nodes
 
-Logs are in %s.
+Logs are controller/log, node1/log … and controlplane/logs in %s.
 `, c.Kubeconfig, c.Kubectl, *dir)
 	<-ctx.Done()
-	fmt.Println("stopping; the VMs are switched off")
+	fmt.Println("stopping; the VMs are cut off")
 	return errors.Join(c.Stop(), c.SwitchOff(context.Background()))
 }
 
