@@ -9,6 +9,7 @@
 # make deb            build the Debian package of a node; make deb-check installs it on a copy of this host, as root
 # make controller-image  write the controller's container image, as an OCI layout
 # make kube           the tests of the module kube, on a control plane that it builds first
+# make kube-extended  what of them make test has no time for
 # make interop        other people's clients, run against vmseed serve and booted guests
 # make kube-up        run a cluster with vmseed on this machine until Ctrl-C; FLAGS are those of its nodes
 # make fuzz           run every fuzz target for FUZZTIME (60s)
@@ -20,7 +21,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: check-go build tools guest guest-ignition demo unit cross conformance e2e interop kube kube-up virtctl crds deb deb-check controller-image fuzz bench golden test clean
+.PHONY: check-go build tools guest guest-ignition demo unit cross conformance e2e interop kube kube-extended kube-up virtctl crds deb deb-check controller-image fuzz bench golden test clean
 
 FUZZTIME ?= 60s
 E2E_TIMEOUT ?= 60m
@@ -159,9 +160,15 @@ controller-image: check-go
 
 kube: check-go
 	@$(SUMMARY) step kube control-plane ./tools/controlplane/build.sh
-	@$(SUMMARY) step kube virtctl ./tools/virtctl/build.sh
-	@$(SUMMARY) step kube package kube/packaging/check.sh
 	@$(SUMMARY) test kube -C kube -count=1 -timeout $(E2E_TIMEOUT) -p 2 -tags conformance,e2e ./...
+
+# What make test has no time for: KubeVirt's own client, which takes minutes to build, guests on CNI networks with their
+# persistent disks, and the Debian package.
+kube-extended: check-go
+	@$(SUMMARY) step kube-extended control-plane ./tools/controlplane/build.sh
+	@$(SUMMARY) step kube-extended virtctl ./tools/virtctl/build.sh
+	@$(SUMMARY) step kube-extended package kube/packaging/check.sh
+	@$(SUMMARY) test kube-extended -C kube -count=1 -timeout $(E2E_TIMEOUT) -p 1 -tags conformance,e2e,extended ./subresources ./e2e ./e2e/network
 
 virtctl: check-go
 	@./tools/virtctl/build.sh

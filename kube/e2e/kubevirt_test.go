@@ -16,6 +16,7 @@ const memory = "memory: 768Mi"
 // TestSeed000 is KubeVirt's page on Ignition: the feature gate is off, and the VM is refused with the reason; the
 // ConfigMap opens it; the VM is applied, boots with its Ignition data, and its user logs in with a key.
 func TestSeed000(t *testing.T) {
+	t.Parallel()
 	w := shared(t)
 	s := w.space(t)
 	key, public := keyPair(t)
@@ -62,6 +63,7 @@ func TestSeed000(t *testing.T) {
 // TestSeed003 is KubeVirt's page on cloud-init: the layout of 2017 with user-data in the document, and with user-data in a
 // Secret that comes later than the VM.
 func TestSeed003(t *testing.T) {
+	t.Parallel()
 	w := shared(t)
 	inline := w.space(t)
 	vmi := func(path string) string { return example(t, path, "value: 64", "value: 768") }

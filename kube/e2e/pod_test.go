@@ -15,6 +15,7 @@ import (
 // TestSeed002 is the pod of Virtlet's page on cloud-init, with its real Secrets and ConfigMaps. Its raw device is a disk
 // file of the host, and its volume of a Ceph cluster is left out: there is none here.
 func TestSeed002(t *testing.T) {
+	t.Parallel()
 	w := shared(t)
 	s := w.space(t)
 	// The path of a raw volume is that of a device, so this disk file is where devices are.
