@@ -73,7 +73,7 @@ FUZZ = \
 
 # Debian packages that the tests need beside those which guests and judges list.
 # Of names with a comma between them any will do.
-PACKAGES = amazon-ec2-utils busybox,busybox-static ca-certificates cloud-guest-utils cloud-image-utils containernetworking-plugins curl dosfstools e2fsprogs genisoimage iproute2 isc-dhcp-client libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu libxml2-utils lintian \
+PACKAGES = amazon-ec2-utils busybox,busybox-static ca-certificates cloud-guest-utils cloud-image-utils containernetworking-plugins curl dosfstools e2fsprogs genisoimage iproute2 isc-dhcp-client libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu libxml2-utils \
 	mtools ndisc6 nftables openssh-client p7zip-full python3-boto3 qemu-efi-aarch64 qemu-guest-agent qemu-system-arm skopeo swtpm xorriso
 
 SUMMARY = go run ./internal/testsummary
@@ -163,7 +163,7 @@ kube: check-go
 	@$(SUMMARY) test kube -C kube -count=1 -timeout $(E2E_TIMEOUT) -p 2 -tags conformance,e2e ./...
 
 # What make test has no time for: KubeVirt's own client, which takes minutes to build, guests on CNI networks with their
-# persistent disks, and the Debian package.
+# persistent disks, and the Debian package, for which lintian should be installed.
 kube-extended: check-go
 	@$(SUMMARY) step kube-extended control-plane ./tools/controlplane/build.sh
 	@$(SUMMARY) step kube-extended virtctl ./tools/virtctl/build.sh
