@@ -18,6 +18,8 @@ type imageInfo struct {
 	Size machine.Bytes
 	// Leads means that the image names another file of the host.
 	Leads bool
+	// Device means that it is a block device rather than a file, wherever either stands.
+	Device bool
 }
 
 // inspect reads the head of an image.
@@ -34,7 +36,7 @@ func inspect(path string) (imageInfo, error) {
 	if stat.IsDir() {
 		return imageInfo{}, fmt.Errorf("%s is a directory", path)
 	}
-	info := imageInfo{Format: "raw"}
+	info := imageInfo{Format: "raw", Device: stat.Mode()&os.ModeDevice != 0}
 	if stat.Mode().IsRegular() {
 		info.Size = machine.Bytes(stat.Size())
 	}
@@ -48,7 +50,7 @@ func inspect(path string) (imageInfo, error) {
 	case err != nil:
 		return imageInfo{}, fmt.Errorf("%s: %w", path, err)
 	default:
-		info = imageInfo{Format: "qcow2", Size: machine.Bytes(header.Size), Leads: header.Leads()}
+		info.Format, info.Size, info.Leads = "qcow2", machine.Bytes(header.Size), header.Leads()
 	}
 	return info, nil
 }

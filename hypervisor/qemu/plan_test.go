@@ -31,7 +31,7 @@ func someHost(vm hypervisor.VM) host {
 	}
 	for _, d := range vm.Machine.Disks {
 		if v, ok := volume(vm, d); ok {
-			h.Images[v.Path] = imageInfo{Format: "qcow2", Size: 2 << 30}
+			h.Images[v.Path] = imageInfo{Format: "qcow2", Size: 2 << 30, Device: strings.HasPrefix(v.Path, "/dev/")}
 		}
 	}
 	return h
