@@ -86,7 +86,7 @@ func TestCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status, _, problems := call("check", "--kubeconfig", stranger, vm); status == 0 || !strings.Contains(problems, "may not be read") || strings.Contains(problems, "of-the-cluster") {
+	if status, _, problems := call("check", "--kubeconfig", stranger, vm); status == 0 || !strings.Contains(problems, "the API server forbids it") || strings.Contains(problems, "of-the-cluster") {
 		t.Errorf("as a stranger: %d, %s", status, problems)
 	}
 }
