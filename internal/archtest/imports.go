@@ -135,9 +135,11 @@ var layers = []layer{
 		why: "the daemon keeps definitions and runs them; which form they have is the engine's business, and how clients ask for it that of the APIs"},
 	{of: "daemon/client", may: append([]string{"report", "internal/bounded"}, words...), why: "a client is a program of its own, far from the daemon's inside"},
 	{of: "daemon/api", may: append([]string{".", "daemon", "daemon/auth", "daemon/client", "machine", "seed", "frontend", "frontend/ovirt", "report", "format/...", "internal/bounded"}, words...),
-		why: "the API says what the daemon does, in vmseed's own words"},
+		libraries: []string{"github.com/coder/websocket"}, why: "the API says what the daemon does, in vmseed's own words"},
 	{of: "daemon/ovirtapi", may: append([]string{"daemon", "daemon/auth", "machine", "report", "frontend/ovirt", "format/crypt", "format/element", "format/tree", "internal/bounded"}, words...),
 		why: "the API says what the daemon does, in the words of oVirt's clients"},
+	{of: "daemon/web", may: append([]string{"daemon", "daemon/auth", "daemon/client", "report"}, words...),
+		why: "the page shows what the API says; its script is one more client of that"},
 	{of: "daemon/server", may: append([]string{"daemon", "daemon/...", "internal/atomicfile"}, words...), why: "listeners, TLS and routes are one place to look at when safety is in question"},
 
 	{of: ".", may: append([]string{"machine", "seed", "frontend", "datasource", "delivery", "hypervisor", "report", "format/cloudconfig", "format/element", "format/kubeobject", "format/tree",

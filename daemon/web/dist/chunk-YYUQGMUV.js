@@ -1,0 +1,1 @@
+function n(t){return null}export{n as default};

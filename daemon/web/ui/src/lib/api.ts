@@ -1,0 +1,46 @@
+// Requests of /api/v1. The session's cookie goes with them; who has none any more is sent to the log-in page and back.
+import type {Diagnostic, Doc, RenderRequest, RenderResult, Settings} from './types';
+
+const prefix = '/api/v1';
+
+/** An answer that says no (RFC 9457). */
+export class Problem extends Error {
+  constructor(readonly status: number, readonly title: string, readonly detail: string, readonly diagnostics: Diagnostic[], readonly request: string) {
+    super(detail || title);
+    this.name = 'Problem';
+  }
+}
+
+/** call makes a request and returns the JSON of its answer. It throws a Problem, or a DOMException for a signal that fired. */
+export async function call<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  const init: RequestInit = {method, credentials: 'same-origin', headers: {Accept: 'application/json'}};
+  if (signal) init.signal = signal;
+  if (body !== undefined) {
+    init.headers = {...init.headers, 'Content-Type': 'application/json'};
+    init.body = JSON.stringify(body);
+  }
+  let response: Response;
+  try {
+    response = await fetch(prefix + path, init);
+  } catch (e) {
+    if (signal?.aborted) throw e;
+    throw new Problem(0, '', '', [], '');
+  }
+  if (response.ok) return (response.status === 204 ? undefined : await response.json()) as T;
+  const p = (await response.json().catch(() => ({}))) as {title?: string; detail?: string; diagnostics?: Diagnostic[]; request?: string};
+  if (response.status === 401) location.assign('/login?next=' + encodeURIComponent(location.pathname + location.search));
+  throw new Problem(response.status, p.title ?? response.statusText, p.detail ?? '', p.diagnostics ?? [], p.request ?? '');
+}
+
+export const get = <T>(path: string, signal?: AbortSignal) => call<T>('GET', path, undefined, signal);
+export const post = <T>(path: string, body?: unknown, signal?: AbortSignal) => call<T>('POST', path, body ?? {}, signal);
+export const patch = <T>(path: string, body: unknown) => call<T>('PATCH', path, body);
+export const del = <T>(path: string) => call<T>('DELETE', path);
+
+/** render asks what guests would read; with a machine's id, what that one would. */
+export const render = (request: RenderRequest, machine?: string, signal?: AbortSignal) =>
+  post<RenderResult>(machine ? `/machines/${encodeURIComponent(machine)}/render` : '/render', request, signal);
+
+/** convert writes documents in another form. */
+export const convert = (request: Settings & {documents: Doc[]; to: string}, signal?: AbortSignal) =>
+  post<{documents: Doc[]; diagnostics: Diagnostic[]}>('/convert', request, signal);

@@ -1,0 +1,202 @@
+// The objects of /api/v1, as openapi.json describes them.
+
+export interface Machine {
+  id: string;
+  namespace: string;
+  name: string;
+  status: Status;
+  reason?: string;
+  template?: string;
+  disks?: string[];
+  created: string;
+  started?: string;
+  ended?: string;
+  initialized: boolean;
+  firstBoot?: FirstBoot;
+  /** The guest's IP addresses, from its last report. */
+  addresses?: string[];
+  /** How far a boot that goes on is. */
+  progress?: Progress;
+  postedPassword?: string;
+  sshPort?: number;
+  runOnce?: boolean;
+  generation?: number;
+  jobs?: string[];
+}
+
+export type Status = 'image_locked' | 'down' | 'wait_for_launch' | 'powering_up' | 'up' | 'paused' | 'powering_down' | 'reboot_in_progress' | 'not_responding';
+
+/** The last thing that a guest said while it boots. */
+export interface Progress {
+  stage: string;
+  module?: string;
+  time: string;
+}
+
+export interface GuestReport {
+  machine: string;
+  source?: string;
+  stage: string;
+  module?: string;
+  error?: string;
+  time: string;
+  boot?: string;
+  result?: ReportResult;
+}
+
+export interface ReportResult {
+  instance?: string;
+  firstBoot: boolean;
+  dataSource?: string;
+  agent?: string;
+  hostname?: string;
+  errors?: string[];
+  warnings?: string[];
+  deprecations?: string[];
+  hostKeys?: string[];
+  addresses?: string[];
+  mounts?: {source?: string; target?: string; type?: string}[];
+  seconds?: Record<string, number>;
+}
+
+export interface FirstBoot extends GuestReport {
+  ok: boolean;
+  reasons?: string[];
+}
+
+export interface Doc {
+  name?: string;
+  role?: string;
+  text: string;
+}
+
+export interface Settings {
+  pick?: string;
+  namespace?: string;
+  name?: string;
+  template?: string;
+  image?: string;
+  dataSource?: string;
+  ignitionPlatform?: string;
+  guest?: string;
+  memory?: number;
+  cpus?: number;
+}
+
+export interface Position { line: number; col: number }
+
+export interface Diagnostic {
+  code: string;
+  severity: 'note' | 'warning' | 'error';
+  range?: {file?: string; start?: Position; end?: Position};
+  field?: string;
+  summary: string;
+  remedy?: string;
+}
+
+export interface SeedFile {
+  path: string;
+  mode?: string;
+  size: number;
+  masked?: boolean;
+  truncated?: boolean;
+  text?: string;
+  base64?: string;
+  contentType?: string;
+  sealable?: boolean;
+}
+
+export interface Seed {
+  namespace: string;
+  name: string;
+  dataSource: string;
+  instanceId?: string;
+  uuid?: string;
+  hostname?: string;
+  volumes?: {name?: string; label?: string; format?: string; image?: string; files: SeedFile[]}[];
+  trees?: {name: string; roots?: string[]; tokens?: string; hopLimit?: number; files: SeedFile[]}[];
+  firmware?: SeedFile[];
+  credentials?: SeedFile[];
+  smbios?: string[];
+  kernelArgs?: string[];
+  seal?: boolean;
+}
+
+export interface RenderRequest extends Settings {
+  documents?: Doc[];
+  dataSources?: string[];
+  generation?: number;
+  reveal?: boolean;
+}
+
+export interface RenderResult { seeds: Seed[]; diagnostics: Diagnostic[] }
+
+export interface Template {
+  id: string;
+  name: string;
+  description?: string;
+  status: 'locked' | 'ok' | 'illegal';
+  reason?: string;
+  disk?: string;
+  guest?: string;
+  login?: string;
+  created?: string;
+}
+
+export interface Disk {
+  id: string;
+  name: string;
+  domain: string;
+  status: 'locked' | 'ok' | 'illegal';
+  reason?: string;
+  format: string;
+  size: number;
+  used: number;
+  machine?: string;
+  template?: string;
+  created?: string;
+}
+
+export interface StorageDomain { id: string; name: string; type: 'image' | 'data' }
+
+export interface Image {
+  id: string;
+  name: string;
+  description?: string;
+  domain: string;
+  file: string;
+  /** The path on the daemon's host, for documents that name the file. */
+  path?: string;
+  format: string;
+  size: number;
+  virtualSize?: number;
+  problems?: Diagnostic[];
+}
+
+export interface Job {
+  id: string;
+  description: string;
+  status: 'started' | 'finished' | 'failed';
+  error?: string;
+  object?: string;
+  started: string;
+  ended?: string;
+}
+
+export interface DaemonEvent {
+  id: number;
+  time: string;
+  kind: string;
+  severity: 'normal' | 'warning' | 'error';
+  object?: string;
+  name?: string;
+  text: string;
+  status?: Status;
+  report?: GuestReport;
+  code?: string;
+  place?: string;
+  actor?: string;
+  correlation?: string;
+}
+
+export interface Version { version: string; api: string; forms: string[]; targets: string[]; dataSources: string[] }
