@@ -16,7 +16,10 @@
 // good, with the reason InvalidDefinition.
 //
 // It runs from the moment that the guest's processors do. The pod is Ready when the guest has reported the end of its
-// first boot, or has said nothing for Options.FirstBootTimeout, and its readiness probe succeeds if it has one.
+// first boot, or has been silent for Options.FirstBootTimeout, and its readiness probe succeeds if it has one.
+//
+// While the first boot goes on, its stage and module are in the message of the pod and of its conditions, told after ten
+// seconds and then at growing intervals, because each word costs the API server three writes.
 //
 // # When the first boot fails
 //

@@ -34,6 +34,7 @@ func (v *vm) follow(ctx context.Context, guest Guest) {
 	}
 	v.p.background(func() { v.greet(ctx, guest) })
 	v.p.background(func() { v.patience(ctx) })
+	v.p.background(func() { v.progressive(ctx) })
 	v.p.background(func() { v.probe(ctx, guest) })
 	since := 0
 	for tries := 0; ; {
@@ -97,9 +98,12 @@ func (v *vm) observe(e supervisor.Event) {
 		if fresh {
 			v.event(corev1.EventTypeWarning, reasonPaused, "The guest's processors were stopped: "+e.Reason)
 		}
+	case e.Report != nil && !e.Report.Stage.Ended():
+		v.passes(*e.Report)
+		return
 	case !fresh:
 		return
-	case e.Report != nil && e.Report.Stage.Ended():
+	case e.Report != nil:
 		v.hear(e.Sequence, *e.Report)
 		return
 	case e.Condition != nil:
@@ -182,19 +186,40 @@ func (v *vm) patience(ctx context.Context) {
 	if d, err := time.ParseDuration(v.pod.Annotations[TimeoutAnnotation]); err == nil && d >= 0 {
 		limit = d
 	}
-	left := time.Until(v.rec.Run.Since.Add(limit))
 	v.mutex.Unlock()
-	if !v.p.sleep(ctx, left) || v.look().Run.Up {
+	// What a guest said to an earlier process is heard again within a moment.
+	for left := max(v.left(limit), min(limit, progressFirst)); left > 0; left = v.left(limit) {
+		if !v.p.sleep(ctx, left) {
+			return
+		}
+	}
+	if ctx.Err() != nil || v.look().Run.Up {
 		return
 	}
-	silent := false
+	silence := ""
 	_ = v.remember(func() {
 		v.rec.Run.Up = true
-		if silent = !v.rec.FirstBoot.ended(); silent {
-			v.rec.FirstBoot = firstBoot{Stage: bootSilent, Message: "the guest said nothing about its first boot within " + limit.String(), At: time.Now()}
+		if v.rec.FirstBoot.ended() {
+			return
 		}
+		silence = "said nothing about its first boot within " + limit.String()
+		if v.booting.stage != "" {
+			silence = "said nothing more about its first boot for " + limit.String()
+		}
+		v.rec.FirstBoot = firstBoot{Stage: bootSilent, Message: "the guest " + silence, At: time.Now()}
 	})
-	if silent && limit > 0 {
-		v.event(corev1.EventTypeWarning, reasonSilent, "The guest said nothing about its first boot within "+limit.String()+" and is taken to be up")
+	if silence != "" && limit > 0 {
+		v.event(corev1.EventTypeWarning, reasonSilent, "The guest "+silence+" and is taken to be up")
 	}
+}
+
+// left is how long the guest may be silent from now on.
+func (v *vm) left(limit time.Duration) time.Duration {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	last := v.rec.Run.Since
+	if v.booting.at.After(last) {
+		last = v.booting.at
+	}
+	return time.Until(last.Add(limit))
 }

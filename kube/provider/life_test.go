@@ -2,6 +2,7 @@ package provider
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/internal/supervisor"
+	"github.com/vmseed/vmseed/report"
 )
 
 // policy sets the restart policy of a pod.
@@ -308,6 +310,67 @@ func TestVanished(t *testing.T) {
 		}
 		if c := condition(b.api(pod), FirstBootCondition); c.Status != corev1.ConditionFalse {
 			t.Errorf("the condition is %+v", c)
+		}
+	})
+}
+
+// TestProgress follows a first boot in the status of the pod, and counts what that costs.
+func TestProgress(t *testing.T) {
+	boot := func(b *bed, pod *corev1.Pod, minutes int) (patches int) {
+		before := len(b.client.Actions())
+		for i := range minutes * 60 {
+			b.runner.guest(pod.UID).say(supervisor.Event{Report: &report.Event{Stage: report.Config, Module: fmt.Sprintf("module-%d", i), Time: time.Now()}})
+			b.after(time.Second)
+		}
+		for _, a := range b.client.Actions()[before:] {
+			if a.GetVerb() == "patch" {
+				patches++
+			}
+		}
+		return patches
+	}
+	lie(t, func(b *bed) {
+		pod := b.create(nil)
+		boot(b, pod, 1)
+		b.after(DefaultFirstBootTimeout - 2*time.Second)
+		b.is(pod, "Running running not:Booting")
+		b.after(2 * time.Second)
+		if c := condition(b.is(pod, "Running running ready"), FirstBootCondition); c.Status != corev1.ConditionUnknown || !strings.Contains(c.Message, "nothing more") {
+			t.Errorf("a guest that fell silent: %+v", c)
+		}
+	})
+	lie(t, func(b *bed) {
+		pod := b.create(nil)
+		b.runner.guest(pod.UID).say(supervisor.Event{Report: &report.Event{Stage: report.Init, Module: "disk_setup", Error: "the module disk_setup failed", Time: time.Now()}})
+		b.after(progressFirst - time.Second)
+		if now := b.api(pod); now.Status.Message != "" {
+			t.Errorf("a boot of nine seconds is told: %s", now.Status.Message)
+		}
+		b.after(2 * time.Second)
+		const want = "the first boot is at the stage init-network, module disk_setup; so far: the module disk_setup failed"
+		now := b.api(pod)
+		if c := condition(now, FirstBootCondition); c.Message != want || c.Reason != reasonBooting || now.Status.Message != want {
+			t.Errorf("%+v\n%q", c, now.Status.Message)
+		}
+		if n := boot(b, pod, 15); n < 4 || n > 8 {
+			t.Errorf("a boot of a quarter of an hour is told in %d patches", n)
+		}
+		b.close()
+		b.open()
+		if err := b.p.CreatePod(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		b.after(time.Minute)
+		if now := b.api(pod); !strings.Contains(now.Status.Message, "module-899") {
+			t.Errorf("the next process does not know: %q", now.Status.Message)
+		}
+		b.runner.guest(pod.UID).boots()
+		now = b.is(pod, "Running running ready")
+		if c := condition(now, FirstBootCondition); c.Message != "" || now.Status.Message != "" {
+			t.Errorf("a boot that is over is told: %+v, %q", c, now.Status.Message)
+		}
+		if n := boot(b, pod, 1); n != 0 {
+			t.Errorf("%d patches for a guest that is up", n)
 		}
 	})
 }

@@ -57,7 +57,7 @@ type Options struct {
 	Dir string
 	// NodeIPs are the addresses of the node, the first one its internal one.
 	NodeIPs []netip.Addr
-	// FirstBootTimeout is how long a guest may boot in silence before it is taken to be up; 0 means DefaultFirstBootTimeout.
+	// FirstBootTimeout is how long a guest that boots may be silent before it is taken to be up; 0 means DefaultFirstBootTimeout.
 	FirstBootTimeout time.Duration
 	// Log is for the node's administrator; nil is silent.
 	Log *slog.Logger

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -28,6 +29,8 @@ type state struct {
 	reason, message string
 	// paused says why the guest's processors stand still, or why nobody knows whether they do; empty means that they run.
 	paused string
+	// booting says how far the guest's first boot has come, as far as that was told.
+	booting string
 	// agent means that the guest agent has answered in this run.
 	agent bool
 	// started and ready are the results of the startup and the readiness probe; nil is for a container without one.
@@ -64,6 +67,8 @@ func (v view) status() corev1.PodStatus {
 	}
 	if o := v.rec.Over; o != nil {
 		out.Reason, out.Message = o.Reason, o.Message
+	} else if v.unready() == reasonBooting {
+		out.Message = v.now.booting // what kubectl describe shows of a pod
 	}
 	out.QOSClass = v.pod.Status.QOSClass
 	if c, ok := v.container(); ok {
@@ -168,7 +173,7 @@ func (v view) why(reason string) string {
 	case ReasonFirstBoot:
 		return v.rec.FirstBoot.Message
 	case reasonBooting:
-		return "the guest has not reported yet that it has booted"
+		return cmp.Or(v.now.booting, "the guest has not reported yet that it has booted")
 	case reasonProbe:
 		if !v.now.started.passed() {
 			return v.now.started.message
@@ -212,10 +217,10 @@ func (v view) conditions() []corev1.PodCondition {
 
 // firstBoot is the condition that tells of the guest's first boot.
 func (v view) firstBoot(f firstBoot) corev1.PodCondition {
-	status, reason, message := corev1.ConditionFalse, reasonBooting, f.Message
+	status, reason, message := corev1.ConditionFalse, reasonBooting, cmp.Or(f.Message, v.now.booting)
 	switch f.Stage {
 	case bootDone:
-		status, reason = corev1.ConditionTrue, reasonDone
+		status, reason, message = corev1.ConditionTrue, reasonDone, f.Message
 	case bootFailed:
 		reason = ReasonFirstBoot
 	case bootSilent:

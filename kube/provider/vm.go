@@ -18,8 +18,9 @@ import (
 type vm struct {
 	p   *Provider
 	ref Ref
-	// woken holds a token when there is something new for live, dirty when the status may have changed.
-	woken, dirty chan struct{}
+	// woken holds a token when there is something new for live, dirty when the status may have changed, passed when a guest
+	// has got further with its first boot.
+	woken, dirty, passed chan struct{}
 	// found is closed when it is known what an earlier process left, known when the object of the API is, gone when the VM
 	// and its object are.
 	found, known, gone chan struct{}
@@ -34,6 +35,7 @@ type vm struct {
 	version string
 	rec     record
 	now     state
+	booting booting
 	guest   Guest
 	// abort ends the start that is under way.
 	abort context.CancelFunc
@@ -43,7 +45,7 @@ type vm struct {
 }
 
 func (p *Provider) newVM(rec *record) *vm {
-	return &vm{p: p, ref: RefOf(rec.Pod), woken: make(chan struct{}, 1), dirty: make(chan struct{}, 1),
+	return &vm{p: p, ref: RefOf(rec.Pod), woken: make(chan struct{}, 1), dirty: make(chan struct{}, 1), passed: make(chan struct{}, 1),
 		found: make(chan struct{}), known: make(chan struct{}), gone: make(chan struct{}), pod: rec.Pod, rec: *rec}
 }
 
@@ -426,7 +428,7 @@ func (v *vm) began(started Started, s supervisor.State) {
 			v.rec.Last = v.rec.Run.Ended
 			v.rec.Restarts++
 		}
-		v.guest, v.now = started.Guest, state{}
+		v.guest, v.now, v.booting = started.Guest, state{}, booting{}
 		if !v.rec.Booted {
 			v.rec.FirstBoot = firstBoot{}
 		}
