@@ -59,6 +59,9 @@ export interface ReportResult {
   seconds?: Record<string, number>;
 }
 
+/** Of GET /machines/{id}/boot: what the guest said in its current or last run, each module of it. As an event stream each is one event, and one of the type end follows. */
+export interface BootReports { reports: GuestReport[] }
+
 export interface FirstBoot extends GuestReport {
   ok: boolean;
   reasons?: string[];
