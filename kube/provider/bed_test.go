@@ -239,6 +239,7 @@ func lie(t *testing.T, f func(b *bed)) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		b := &bed{t: t, dir: dir, client: fake.NewClientset(), runner: &simulated{guests: map[types.UID]*simGuest{}}, events: events.NewFakeRecorder(1000)}
+		b.events.IncludeObject = true
 		for _, verb := range []string{"delete", "patch"} {
 			b.client.PrependReactor(verb, "pods", b.otherUID)
 		}

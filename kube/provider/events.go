@@ -6,8 +6,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/frontend/kubevirt"
 	"github.com/vmseed/vmseed/frontend/virtlet"
 )
 
@@ -26,9 +28,14 @@ const (
 	maxEvent = 1000
 )
 
-// event tells the users of a pod what happened to its VM. What is said again and again is told the first, second, fourth,
-// eighth time and so on.
+// event tells the users of a pod what happened to its VM; of a launcher pod those of its instance too, when it is a warning.
+// What is said again and again is told the first, second, fourth, eighth time and so on.
 func (v *vm) event(kind, reason, message string) {
+	v.announce(kind, reason, message, kind == corev1.EventTypeWarning)
+}
+
+// announce is event, with or without the users of the instance.
+func (v *vm) announce(kind, reason, message string, instance bool) {
 	if v.p.options.Events == nil {
 		return
 	}
@@ -53,6 +60,9 @@ func (v *vm) event(kind, reason, message string) {
 		return
 	}
 	v.p.options.Events.Event(pod, kind, reason, clip(message, maxEvent))
+	if owner := instanceOf(pod); instance && owner != nil {
+		v.p.options.Events.Event(owner, kind, reason, clip(message, maxEvent))
+	}
 }
 
 // tell makes events of diagnostics: one for each code, under that code, with the first of them in full and the fields of
@@ -63,8 +73,24 @@ func (v *vm) tell(l diag.List) {
 		if group[0].Severity != diag.Note {
 			kind = corev1.EventTypeWarning
 		}
-		v.event(kind, group[0].Code.String(), groupText(group))
+		// What the definition is warned of, its users have from the controller, which has read it too.
+		instance := group[0].Severity == diag.Error || group[0].Severity == diag.Warning && !ofDefinition(group[0].Code)
+		v.announce(kind, group[0].Code.String(), groupText(group), instance)
 	}
+}
+
+// ofDefinition reports whether a code is of the front end for instances.
+func ofDefinition(code diag.Code) bool {
+	return slices.ContainsFunc(kubevirt.Codes(), func(e diag.Explanation) bool { return e.Code == code })
+}
+
+// instanceOf returns the VirtualMachineInstance that a launcher pod stands for, or nil.
+func instanceOf(pod *corev1.Pod) *corev1.ObjectReference {
+	owner := metav1.GetControllerOf(pod)
+	if !isLauncher(pod) || owner == nil {
+		return nil
+	}
+	return &corev1.ObjectReference{APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: pod.Namespace, Name: owner.Name, UID: owner.UID}
 }
 
 // grouped gathers diagnostics of one code and severity, in the order of the first of each. Notes that a field of the pod is

@@ -74,14 +74,16 @@ func (v *vm) follow(ctx context.Context, guest Guest) {
 	}
 }
 
-// parted tells that a run is over.
+// parted tells that a run is over, unless that was the node's doing and told with its cause.
 func (v *vm) parted() {
-	end := v.look().Run.Ended
-	if end.ExitCode == exitOK {
+	run := v.look().Run
+	end := run.Ended
+	switch {
+	case end.ExitCode == exitOK:
 		v.event(corev1.EventTypeNormal, ReasonCompleted, "The guest shut down")
-		return
+	case run.Purpose != forFirstBoot:
+		v.event(corev1.EventTypeWarning, end.Reason, "The VM ended: "+end.Message)
 	}
-	v.event(corev1.EventTypeWarning, end.Reason, "The VM ended: "+end.Message)
 }
 
 // observe takes in an event of the supervisor. Those that an earlier process has told of change what is known and are not

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,7 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/frontend/kubevirt"
 	"github.com/vmseed/vmseed/internal/supervisor"
+	"github.com/vmseed/vmseed/kube/launch"
 	"github.com/vmseed/vmseed/report"
 )
 
@@ -213,6 +216,8 @@ func TestMissing(t *testing.T) {
 		for _, e := range b.told() {
 			if strings.HasPrefix(e, "Warning VS2299 spec.volumes[0]: the Secret is not there") {
 				n++
+			} else if strings.HasPrefix(e, "Warning") {
+				t.Errorf("the failure is told once more: %s", e)
 			}
 		}
 		if n != 2 { // the first and the second time, not the third
@@ -246,10 +251,43 @@ func TestDefinition(t *testing.T) {
 		if now.Status.Message != "VS2297: spec.containers: two containers; leave one out" {
 			t.Errorf("the message is %q", now.Status.Message)
 		}
-		b.said("Warning VS2298 a warning")
+		if all := b.told(); len(all) != 2 || !strings.HasPrefix(all[0], "Warning VS2298 a warning") || !strings.HasPrefix(all[1], "Warning VS2297 ") {
+			t.Errorf("told: %q", all)
+		}
 		b.after(time.Hour)
 		if b.runner.count() != 1 {
 			t.Error("it was tried again")
+		}
+	})
+}
+
+// TestInstance tells the users of an instance what its launcher pod is warned of, but not what the controller told them.
+func TestInstance(t *testing.T) {
+	lie(t, func(b *bed) {
+		b.runner.refuse = []refusal{{list: diag.List{{Code: 2298, Severity: diag.Note, Summary: "a note"},
+			{Code: kubevirt.CodeMissingObject, Severity: diag.Warning, Summary: "a warning of the definition"},
+			{Code: 2296, Severity: diag.Warning, Summary: "a warning of the host"},
+			{Code: kubevirt.CodeMissingObject, Severity: diag.Error, Summary: "the Secret is not there"}},
+			err: &WaitError{Reason: ReasonConfigError, Err: errors.New("no Secret")}}}
+		controller := true
+		pod := b.create(func(pod *corev1.Pod) {
+			pod.Labels, pod.Spec.RestartPolicy = map[string]string{launch.RoleLabel: launch.Role}, corev1.RestartPolicyNever
+			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "kubevirt.io/v1", Kind: "VirtualMachineInstance", Name: "vmi", UID: "vmi-uid", Controller: &controller}}
+		})
+		b.after(time.Minute)
+		b.is(pod, "Running running not:Booting")
+		b.runner.guest(pod.UID).boots("the module runcmd failed")
+		synctest.Wait()
+		var instance []string
+		for _, e := range b.told() {
+			if text, ok := strings.CutSuffix(e, " involvedObject{kind=VirtualMachineInstance,apiVersion=kubevirt.io/v1}"); ok {
+				instance = append(instance, text)
+			}
+		}
+		want := []string{"Warning VS2296 a warning of the host", "Warning " + kubevirt.CodeMissingObject.String() + " the Secret is not there",
+			"Warning FirstBootFailed the first boot failed: the module runcmd failed"}
+		if !slices.Equal(instance, want) {
+			t.Errorf("the users of the instance are told %q", instance)
 		}
 	})
 }

@@ -110,7 +110,8 @@ type over struct {
 // Annotations, environment and volumes may hold secrets, and the API server has them.
 func bare(pod *corev1.Pod) *corev1.Pod {
 	out := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Generation: pod.Generation, Labels: pod.Labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Generation: pod.Generation,
+			Labels: pod.Labels, OwnerReferences: pod.OwnerReferences},
 		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName, RestartPolicy: pod.Spec.RestartPolicy, ReadinessGates: pod.Spec.ReadinessGates,
 			TerminationGracePeriodSeconds: pod.Spec.TerminationGracePeriodSeconds, ActiveDeadlineSeconds: pod.Spec.ActiveDeadlineSeconds},
 	}

@@ -367,12 +367,13 @@ func (v *vm) try(ctx context.Context) (Guest, string) {
 		Fresh: rec.Run.Ended != nil && rec.Run.Purpose == forFirstBoot}
 	v.mutex.Unlock()
 	var started Started
+	var problems diag.List
 	if err == nil {
 		if problem := refuse(s.Pod); problem != nil {
 			v.finish(problem)
+			v.event(corev1.EventTypeWarning, problem.Reason, problem.Message)
 			return nil, ""
 		}
-		var problems diag.List
 		started, problems, err = v.p.options.Runner.Start(ctx, s)
 		v.tell(problems)
 		if err == nil && problems.HasErrors() {
@@ -389,15 +390,15 @@ func (v *vm) try(ctx context.Context) (Guest, string) {
 	case ctx.Err() != nil && err != nil:
 		return nil, ""
 	case err != nil:
-		return nil, v.failed(err)
+		return nil, v.failed(err, problems.HasErrors())
 	}
 	v.began(started, supervisor.State{})
 	v.event(corev1.EventTypeNormal, "Started", "The VM runs")
 	return started.Guest, ""
 }
 
-// failed tells why the VM is not started yet, and returns the reason.
-func (v *vm) failed(err error) string {
+// failed tells why the VM is not started yet, and returns the reason. What diagnostics have told is no event once more.
+func (v *vm) failed(err error, told bool) string {
 	reason := ReasonCreateError
 	var wait *WaitError
 	if errors.As(err, &wait) {
@@ -405,7 +406,9 @@ func (v *vm) failed(err error) string {
 	}
 	message := strings.TrimSpace(err.Error())
 	v.change(func() { v.now.reason, v.now.message = reason, message })
-	v.event(corev1.EventTypeWarning, reason, message)
+	if !told {
+		v.event(corev1.EventTypeWarning, reason, message)
+	}
 	v.p.log.Warn("a VM cannot be started yet", "pod", v.ref, "reason", reason, "error", err)
 	return reason
 }
@@ -415,10 +418,9 @@ func (v *vm) progress(message string) {
 	v.change(func() { v.now.reason, v.now.message = ReasonCreating, message })
 }
 
-// finish ends the pod without a VM.
+// finish ends the pod without a VM, for a reason that its users are told.
 func (v *vm) finish(o *over) {
 	_ = v.remember(func() { v.rec.Over = o })
-	v.event(corev1.EventTypeWarning, o.Reason, o.Message)
 }
 
 // began makes a new run of the VM's. The state is that of the supervisor, as far as it is known.
