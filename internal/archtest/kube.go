@@ -24,7 +24,7 @@ var kubeLayers = []layer{
 	{of: "kube/podnet", may: append([]string{"hypervisor", "machine", "frontend/cniresult", "internal/atomicfile", "internal/tap"}, words...),
 		libraries: append([]string{"github.com/containernetworking/cni/...", "github.com/vishvananda/netlink", "github.com/vishvananda/netns", "golang.org/x/sys/unix"}, api...),
 		why:       "namespaces and plugins are met in one package, which has no client and starts no VM"},
-	{of: "kube/provider", may: append([]string{"kube/launch", "report", "frontend/virtlet", "internal/atomicfile", "internal/supervisor"}, words...),
+	{of: "kube/provider", may: append([]string{"kube/launch", "report", "frontend/kubevirt", "frontend/virtlet", "internal/atomicfile", "internal/supervisor"}, words...),
 		libraries: append([]string{"github.com/virtual-kubelet/virtual-kubelet/...", "k8s.io/kubelet/..."}, api...),
 		why:       "what becomes of a pod is decided without knowing how its VM is made, so that a benchmark can run it without VMs"},
 	{of: "kube/provider/host", may: append([]string{".", "image", "machine", "seed", "report", "frontend", "frontend/...", "datasource", "datasource/all", "delivery", "delivery/all", "hypervisor", "hypervisor/...", "format/...",
