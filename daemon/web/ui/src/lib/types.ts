@@ -86,15 +86,20 @@ export interface Settings {
   cpus?: number;
 }
 
-export interface Position { line: number; col: number }
+/** A place in a text, counted from 1; columns count characters. 0 is an unknown place. */
+export interface Position { line: number; column: number }
+
+/** A stretch of a document; the end is behind its last character. */
+export interface Range { file?: string; start?: Position; end?: Position }
 
 export interface Diagnostic {
   code: string;
   severity: 'note' | 'warning' | 'error';
-  range?: {file?: string; start?: Position; end?: Position};
+  range?: Range;
   field?: string;
   summary: string;
   remedy?: string;
+  related?: {range: Range; message: string}[];
 }
 
 export interface SeedFile {
