@@ -256,6 +256,9 @@ func (c *Client) Events(ctx context.Context, since int, f func(Event) error) err
 	}
 }
 
+// History returns the events of the VM's current or last run until now.
+func (c *Client) History() ([]Event, error) { return readEvents(c.Dir) }
+
 // callerError is an error of the caller's function.
 type callerError struct{ error }
 

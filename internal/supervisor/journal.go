@@ -117,7 +117,7 @@ func (j *journal) close() {
 	}
 }
 
-// readEvents reads the events of a VM that does not run.
+// readEvents reads the events of a run from its file. The end of a line that is being written is not read.
 func readEvents(dir string) ([]Event, error) {
 	f, err := os.Open(filepath.Join(dir, eventFile))
 	if errors.Is(err, fs.ErrNotExist) {

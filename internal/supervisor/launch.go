@@ -50,6 +50,7 @@ func (s *supervisor) launch() (<-chan error, error) {
 			Password: st.Password, CID: st.CID}
 	})
 	s.journal.add(Event{Status: Starting})
+	s.mark("the VM is started")
 	s.forgetCredentials()
 	if !s.networked {
 		if err := s.startNetworks(s.plan.SSH.Port == 0); err != nil {
@@ -95,12 +96,12 @@ func (s *supervisor) another(i int, err error) {
 func (s *supervisor) attempt(a Attempt) (<-chan error, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, startTime)
 	defer cancel()
+	s.quiet()
 	for _, h := range s.plan.Helpers {
 		if err := s.startHelper(ctx, h); err != nil {
 			return nil, err
 		}
 	}
-	s.quiet()
 	// The guest waits until everything is connected to it.
 	ended, err := s.spawn(s.plan.Program, append(slices.Concat(a.Args, s.notifyArgs()), "-S"))
 	if err != nil {
@@ -331,9 +332,15 @@ func (s *supervisor) again() (<-chan error, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.note("the guest restarts")
+	s.restarting()
 	s.clear()
 	return s.attempt(plan.Attempts[s.attempted])
+}
+
+// restarting tells that the guest begins another boot.
+func (s *supervisor) restarting() {
+	s.note("the guest restarts")
+	s.mark("the guest restarts")
 }
 
 // clear ends what a QEMU that has ended leaves behind: helpers, which end by themselves a moment later, and sockets.
@@ -346,8 +353,11 @@ func (s *supervisor) clear() {
 	s.sweepSockets()
 }
 
-// quiet forgets the signs and troubles of an earlier attempt.
+// quiet forgets the signs and troubles of an earlier attempt, and what was said in it.
 func (s *supervisor) quiet() {
+	if info, err := os.Stat(filepath.Join(s.dir, QEMULog)); err == nil {
+		s.said = info.Size()
+	}
 	for {
 		select {
 		case <-s.signs:
@@ -432,7 +442,7 @@ func (s *supervisor) fromQEMU(e qmp.Event) {
 		s.shutdown = data.Reason
 		s.mutex.Unlock()
 	case "RESET":
-		s.note("the guest restarts")
+		s.restarting()
 	case "STOP":
 		// Asking back from here would wait for itself.
 		s.working.Go(s.stopped)
@@ -467,16 +477,22 @@ func (s *supervisor) stopped() {
 	}
 }
 
-// lastWords returns the end of what QEMU said, for an error.
+// mostWords is how much of QEMU's log is in an error, in bytes.
+const mostWords = 600
+
+// lastWords returns the end of what QEMU and its helpers said since this attempt began, for an error.
 func (s *supervisor) lastWords() string {
 	f, err := os.Open(filepath.Join(s.dir, QEMULog))
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	const most = 600
-	if info, err := f.Stat(); err == nil && info.Size() > most {
-		_, _ = f.Seek(-most, io.SeekEnd)
+	if info, err := f.Stat(); err == nil {
+		from := max(info.Size()-mostWords, 0)
+		if s.said <= info.Size() { // else the log was rotated
+			from = max(from, s.said)
+		}
+		_, _ = f.Seek(from, io.SeekStart)
 	}
 	text, _ := io.ReadAll(f)
 	lines := strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' })

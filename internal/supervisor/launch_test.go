@@ -1,9 +1,63 @@
 package supervisor
 
 import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 )
+
+// TestMark marks the console's log between boots, and only there.
+func TestMark(t *testing.T) {
+	s := &supervisor{dir: t.TempDir(), log: slog.New(slog.DiscardHandler)}
+	path := filepath.Join(s.dir, SerialLog)
+	s.mark("the VM is started")
+	if _, err := os.Stat(path); err == nil {
+		t.Error("a log is made for a mark")
+	}
+	write(t, path, "login: ")
+	s.mark("the VM is started")
+	text, err := os.ReadFile(path)
+	if err != nil || !regexp.MustCompile(`^login: \r\n\[vmseed: the VM is started, 2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\dZ\]\r\n$`).Match(text) {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// TestLastWords quotes of QEMU's log what was said since an attempt began.
+func TestLastWords(t *testing.T) {
+	s := &supervisor{dir: t.TempDir()}
+	path := filepath.Join(s.dir, QEMULog)
+	write(t, path, "an earlier failure\n")
+	if got := s.lastWords(); got != "; QEMU says: an earlier failure" {
+		t.Errorf("%q", got)
+	}
+	s.quiet()
+	if got := s.lastWords(); got != "" {
+		t.Errorf("an attempt that said nothing: %q", got)
+	}
+	write(t, path, "an earlier failure\nthis one\n")
+	if got := s.lastWords(); got != "; QEMU says: this one" {
+		t.Errorf("%q", got)
+	}
+	write(t, path, "rotated\n")
+	if got := s.lastWords(); got != "; QEMU says: rotated" {
+		t.Errorf("%q", got)
+	}
+	write(t, path, strings.Repeat("x", 2*mostWords))
+	if got := s.lastWords(); len(got) > mostWords+len("; QEMU says: ") {
+		t.Errorf("%d bytes", len(got))
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // TestEnvironment keeps passwords and tokens from QEMU, and nothing else.
 func TestEnvironment(t *testing.T) {

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -137,6 +138,25 @@ func (s *serial) close() {
 	s.closed = true
 	for w := range s.watchers {
 		s.drop(w)
+	}
+}
+
+// mark writes a line into the log of the serial console that tells where another boot begins, with the time of the host.
+// QEMU appends to the log, and so does this. A log in which nothing is yet needs no mark.
+func (s *supervisor) mark(what string) {
+	err := func() error {
+		f, err := os.OpenFile(filepath.Join(s.dir, SerialLog), os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			return err
+		}
+		info, err := f.Stat()
+		if err == nil && info.Size() > 0 {
+			_, err = fmt.Fprintf(f, "\r\n[vmseed: %s, %s]\r\n", what, time.Now().UTC().Format(time.RFC3339))
+		}
+		return errors.Join(err, f.Close())
+	}()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.log.Warn("marking the log of the console", "error", err)
 	}
 }
 

@@ -41,6 +41,8 @@ type supervisor struct {
 	agent agentLine
 	// attempted is the number of the attempt that QEMU runs by.
 	attempted int
+	// said is how long QEMU's log was when the attempt began, in bytes.
+	said int64
 	// working are the goroutines that belong to the run; they end when ctx does.
 	ctx     context.Context
 	cancel  context.CancelFunc
