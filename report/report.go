@@ -51,8 +51,23 @@ type Event struct {
 	Time   time.Time `json:"time"`
 	// Boot identifies the boot of the guest that the event belongs to: the kernel's boot id.
 	Boot string `json:"boot,omitempty"`
+	// Modules are the parts of stages that have ended since the event before, in the order of their ends.
+	Modules []Module `json:"modules,omitempty"`
+	// Uptime is for how many seconds the guest's kernel had run when it said this; 0 means that it does not say.
+	Uptime float64 `json:"uptime,omitempty"`
 	// Result is the guest's final word, with the event of a final stage only.
 	Result *Result `json:"result,omitempty"`
+}
+
+// Module is a part of a stage of cloud-init that has ended: one of its modules, or something else that the stage does, such as
+// search-NoCloud.
+type Module struct {
+	Stage Stage  `json:"stage"`
+	Name  string `json:"module"`
+	// Start is when it began, in seconds since the start of the guest's kernel; Seconds is how long it took.
+	Start   float64 `json:"start"`
+	Seconds float64 `json:"seconds"`
+	Outcome Outcome `json:"outcome"`
 }
 
 // Result is how the first boot ended.

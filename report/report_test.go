@@ -77,9 +77,29 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestParseModules(t *testing.T) {
+	m, err := report.Parse([]byte(`{"boot":"b1","seq":7,"stage":"modules-config","uptime":40.5,"modules":[
+		{"stage":"init-local","module":"a\u001b","start":1.5,"seconds":0.25,"outcome":"SUCCESS"},
+		{"stage":"done","module":"b","start":1,"seconds":1,"outcome":"SUCCESS"},
+		{"stage":"init-local","module":"","start":1,"seconds":1,"outcome":"SUCCESS"},
+		{"stage":"init-local","module":"c","start":-1,"seconds":1,"outcome":"SUCCESS"},
+		{"stage":"init-local","module":"d","start":1,"seconds":-1,"outcome":"SUCCESS"},
+		{"stage":"init-local","module":"e","start":1e300,"seconds":1,"outcome":"SUCCESS"},
+		{"stage":"init-local","module":"f","start":1,"seconds":1,"outcome":"done"}]}`), "ns/vm", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := report.Event{Machine: "ns/vm", Source: report.Agent, Stage: report.Config, Boot: "b1", Time: now, Uptime: 40.5,
+		Modules: []report.Module{{Stage: report.Local, Name: "a", Start: 1.5, Seconds: 0.25, Outcome: report.Success}}}
+	if diff := cmp.Diff(want, m.Event); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // FuzzParse holds what a hostile guest can say within bounds and fit for a terminal.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"boot":"b","seq":1,"stage":"done","result":{"hostKeys":["\u0007"],"mounts":[{"device":"\u009b"}]}}`))
+	f.Add([]byte(`{"stage":"done","uptime":1e300,"modules":[{"stage":"init-local","module":"\u0007x","start":1,"seconds":2,"outcome":"WARN"}]}`))
 	f.Add([]byte(`{"stage":"init-network","module":"` + strings.Repeat("x", 5000) + `"}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		m, err := report.Parse(line, "ns/vm", now)

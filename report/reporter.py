@@ -6,6 +6,7 @@ a line without an answer is said again. It ends when the host has heard how the
 first boot went.
 """
 
+import calendar
 import glob
 import json
 import os
@@ -24,8 +25,10 @@ RUN = "/run/cloud-init/"
 LOG = "/var/log/cloud-init.log"
 STAGES = [("init-local", "init-local"), ("init", "init-network"),
           ("modules-config", "modules-config"), ("modules-final", "modules-final")]
-LINE = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ - (\S+?)\[(\w+)\]: (.*)$")
-MODULE = re.compile(r"start: (init-network|modules-config|modules-final)/(?:config-)?(\S+?): ")
+LINE = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d+) - (\S+?)\[(\w+)\]: (.*)$")
+RUNNING = re.compile(r"Cloud-init v\. \S+ running '\S+' at .* Up ([0-9.]+) seconds")
+PART = re.compile(r"(start|finish): (init-local|init-network|modules-config|modules-final)/"
+                  r"(?:config-)?(\S+?): (?:(SUCCESS|WARN|FAIL): )?")
 # What follows in these messages quotes the user's document.
 QUOTES = re.compile(r"^(Failed loading yaml blob\. .*?line \d+ column \d+|Failed loading yaml blob|"
                     r"Unhandled non-multipart \(.*?\) userdata)", re.S)
@@ -130,7 +133,7 @@ class Web:
         self.seq += 1
         body = self.body(what)
         if len(body) > 60000:  # the host takes 64 KiB
-            body = self.body(dict(what, result=brief(what.get("result") or {})))
+            body = self.body(dict(what, modules=[], result=brief(what.get("result") or {})))
         end, unknown = time.monotonic() + seconds, 0
         while time.monotonic() < end:
             try:
@@ -168,6 +171,10 @@ class Log:
         self.entries = []
         self.module = None
         self.agent = ""
+        # What has ended since the host was told, and when it began.
+        self.modules = []
+        self.begun = {}
+        self.kernel = None
 
     def read(self):
         try:
@@ -192,16 +199,36 @@ class Log:
             if self.entries and self.entries[-1] is not None and len(self.entries[-1][1]) < 1500:
                 self.entries[-1][1] += "\n" + line
             return
-        source, level, message = found.groups()
+        day, fraction, source, level, message = found.groups()
         if level in ("WARNING", "ERROR", "CRITICAL", "DEPRECATED"):
             self.entries.append([level, message])
         elif self.entries and self.entries[-1] is not None:
             self.entries.append(None)
-        started = MODULE.match(message)
-        if started:
-            self.module = started.groups()
         if message.startswith("Cloud-init v. "):
             self.agent = "cloud-init " + message.split()[2]
+        now = calendar.timegm(time.strptime(day, "%Y-%m-%d %H:%M:%S")) + float("0." + fraction)
+        running = RUNNING.match(message)
+        if running:
+            self.kernel = now - float(running.group(1))
+        part = PART.match(message)
+        if part:
+            self.part(now, *part.groups())
+
+    def part(self, now, what, stage, name, outcome):
+        """Notes the beginning or the end of a part of a stage.
+
+        The clock can be set while the guest boots, and its zone too. The line
+        that begins a stage tells both times, so only a part that is interrupted
+        by such a change has a wrong one."""
+        if what == "start":
+            if stage != "init-local":
+                self.module = (stage, name)
+            self.begun[stage, name] = now
+            return
+        start = self.begun.pop((stage, name), None)
+        if start is not None and self.kernel is not None and outcome and now >= start >= self.kernel:
+            self.modules.append({"stage": stage, "module": name, "start": round(start - self.kernel, 3),
+                                 "seconds": round(now - start, 3), "outcome": outcome})
 
 
 def judge(level, message, out):
@@ -283,6 +310,14 @@ def broken():
     return ""
 
 
+def tell(port, log, what, seconds):
+    """Says something, and what has ended since the host was told."""
+    ended = log.modules[:200]
+    up = text("/proc/uptime").split(" ")[0]
+    if port.say(dict(what, modules=ended, uptime=float(up or 0)), seconds):
+        del log.modules[:len(ended)]
+
+
 def main():
     stopping = []
     signal.signal(signal.SIGTERM, lambda *_: stopping.append(True))
@@ -291,25 +326,26 @@ def main():
     if not port.path:
         return
     log, told, next_look, failing = Log(), None, time.monotonic() + 30, 0
-    port.say({"stage": "init-network"}, 10)
+    log.read()
+    tell(port, log, {"stage": "init-network"}, 10)
     while True:
         log.read()
         status = load(RUN + "status.json")
         if os.path.exists(RUN + "result.json") and not status.get("stage"):
-            port.say({"stage": "done", "result": result(log, first)}, 20 if stopping else 600)
+            tell(port, log, {"stage": "done", "result": result(log, first)}, 20 if stopping else 600)
             return
         if stopping:
             return
         if log.module and log.module != told:
             told = log.module
-            port.say({"stage": told[0], "module": told[1]}, 5)
+            tell(port, log, {"stage": told[0], "module": told[1]}, 5)
         if time.monotonic() > next_look:
             next_look = time.monotonic() + 30
             name = broken()
             failing = failing + 1 if name else 0
             if failing > 1:
                 out = result(log, first)
-                port.say({"stage": "failed", "error": "the guest's service %s failed" % name, "result": out}, 600)
+                tell(port, log, {"stage": "failed", "error": "the guest's service %s failed" % name, "result": out}, 600)
                 return
         time.sleep(0.3 if stopping else 1)
 

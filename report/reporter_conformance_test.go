@@ -24,7 +24,8 @@ sys.path.insert(0, ".")
 sys.dont_write_bytecode = True
 import reporter
 reporter.LOG, reporter.RUN = sys.argv[1] + "/cloud-init.log", sys.argv[1] + "/"
-json.dump(reporter.result(reporter.Log(), True), sys.stdout)
+log = reporter.Log()
+json.dump({"result": reporter.result(log, True), "modules": log.modules}, sys.stdout)
 `
 
 // earlier is what an earlier boot left in the log; it must not count.
@@ -40,15 +41,19 @@ func TestReporterReadsCloudInit(t *testing.T) {
 	for _, c := range []struct {
 		name, log, status, result string
 		want                      report.Result
+		modules                   []report.Module
 	}{
 		{
 			name: "22.4, broken document",
 			log: earlier + `2020-01-01 00:01:00,000 - util.py[DEBUG]: Cloud-init v. 22.4.2 running 'init-local' at Wed, 01 Jan 2020 00:01:00 +0000. Up 9.0 seconds.
+2020-01-01 00:01:00,500 - handlers.py[DEBUG]: start: init-local/search-NoCloud: searching for local data from DataSourceNoCloud
+2020-01-01 00:01:00,750 - handlers.py[DEBUG]: finish: init-local/search-NoCloud: SUCCESS: found local data from DataSourceNoCloud
 2020-01-01 00:01:01,000 - util.py[WARNING]: Failed loading yaml blob. Invalid format at line 4 column 6: "while parsing a block mapping
   in "<unicode string>", line 4:
     password: canary
 expected <block end>"
 2020-01-01 00:01:02,000 - handlers.py[DEBUG]: start: modules-config/config-ssh: running config-ssh with frequency once-per-instance
+2020-01-01 00:01:02,250 - handlers.py[DEBUG]: finish: modules-config/config-ssh: SUCCESS: config-ssh ran successfully
 2020-01-01 00:01:03,000 - schema.py[WARNING]: Deprecated cloud-config provided:
 apt_update: x
 2020-01-01 00:01:04,000 - activators.py[WARNING]: Running ['netplan', 'apply'] resulted in stderr output: 
@@ -62,6 +67,10 @@ apt_update: x
 				Warnings:     []string{"Running ['netplan', 'apply'] failed"},
 				Deprecations: []string{"Deprecated cloud-config provided:\napt_update: x", "Running ['netplan', 'apply'] resulted in stderr output: \n** (process:359): WARNING **: a file is too open"},
 				Seconds:      map[report.Stage]float64{report.Local: 1.5}},
+			modules: []report.Module{
+				{Stage: report.Local, Name: "search-NoCloud", Start: 9.5, Seconds: 0.25, Outcome: report.Success},
+				{Stage: report.Config, Name: "ssh", Start: 11, Seconds: 0.25, Outcome: report.Success},
+			},
 		},
 		{
 			name: "25.1, recoverable errors without a log",
@@ -71,6 +80,20 @@ apt_update: x
 			want: report.Result{FirstBoot: true, DataSource: "DataSourceNoCloud", Warnings: []string{"something recoverable"},
 				Errors:       []string{"Unhandled non-multipart (text/x-not-multipart) userdata"},
 				Deprecations: []string{"old key"}, Seconds: map[report.Stage]float64{report.Final: 2}},
+		},
+		{
+			// The clock is set between the stages, and the zone with it.
+			name: "25.1, a module that failed",
+			log: `2020-01-01 00:01:00,000 - log_util.py[DEBUG]: Cloud-init v. 25.1.4 running 'init' at Wed, 01 Jan 2020 00:01:00 +0000. Up 9.00 seconds.
+2020-01-01 00:01:01,000 - handlers.py[DEBUG]: start: init-network/consume-user-data: reading and applying user-data
+2026-05-06 07:00:00,000 - log_util.py[DEBUG]: Cloud-init v. 25.1.4 running 'modules:final' at Wed, 06 May 2026 05:00:00 +0000. Up 20.00 seconds.
+2026-05-06 07:00:00,100 - handlers.py[DEBUG]: start: modules-final/config-scripts_user: running config-scripts_user with frequency once-per-instance
+2026-05-06 07:00:01,350 - handlers.py[DEBUG]: finish: modules-final/config-scripts_user: FAIL: running config-scripts_user with frequency once-per-instance
+2026-05-06 07:00:01,400 - handlers.py[DEBUG]: finish: init-network/consume-user-data: SUCCESS: reading and applying user-data
+2026-05-06 07:00:01,400 - handlers.py[DEBUG]: finish: modules-final/config-never: SUCCESS: it did not begin
+`,
+			want:    report.Result{FirstBoot: true, Agent: "cloud-init 25.1.4"},
+			modules: []report.Module{{Stage: report.Final, Name: "scripts_user", Start: 20.1, Seconds: 1.25, Outcome: report.Fail}},
 		},
 		{name: "nothing at all", want: report.Result{FirstBoot: true}},
 	} {
@@ -94,18 +117,23 @@ apt_update: x
 			if bytes.Contains(out, []byte("canary")) {
 				t.Errorf("the report quotes the document:\n%s", out)
 			}
-			var got report.Result
-			if err := json.Unmarshal(out, &got); err != nil {
+			line := append([]byte(`{"stage":"done","seq":1,`), bytes.TrimPrefix(out, []byte("{"))...)
+			m, err := report.Parse(line, "ns/vm", time.Now())
+			if err != nil {
+				t.Fatalf("the host does not understand it: %v", err)
+			}
+			if diff := cmp.Diff(c.modules, m.Event.Modules, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+				t.Errorf("modules: -want +got:\n%s", diff)
+			}
+			var told struct{ Result report.Result }
+			if err := json.Unmarshal(out, &told); err != nil {
 				t.Fatal(err)
 			}
+			got := told.Result
 			// What the guest is, is here what this machine is.
 			got.Hostname, got.HostKeys, got.Addresses, got.Mounts, got.Instance = "", nil, nil, nil, ""
 			if diff := cmp.Diff(c.want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
-			}
-			line := append([]byte(`{"stage":"done","seq":1,"result":`), append(out, '}')...)
-			if _, err := report.Parse(line, "ns/vm", time.Now()); err != nil {
-				t.Errorf("the host does not understand it: %v", err)
 			}
 		})
 	}

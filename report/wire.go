@@ -17,6 +17,8 @@ const (
 	MaxLine  = 256 << 10
 	maxText  = 2000
 	maxItems = 200
+	// maxUptime is longer than any boot, in seconds.
+	maxUptime = 1e9
 )
 
 // Message is a line of the reporter. The host answers each with Ack, and the guest repeats what is not answered, so
@@ -33,12 +35,14 @@ func (m Message) Ack() []byte { return fmt.Appendf(nil, "ack %d\n", m.Sequence) 
 
 // wire is a line of the reporter as it stands on the port.
 type wire struct {
-	Boot     string  `json:"boot"`
-	Sequence int     `json:"seq"`
-	Stage    Stage   `json:"stage"`
-	Module   string  `json:"module"`
-	Error    string  `json:"error"`
-	Result   *Result `json:"result"`
+	Boot     string   `json:"boot"`
+	Sequence int      `json:"seq"`
+	Stage    Stage    `json:"stage"`
+	Module   string   `json:"module"`
+	Error    string   `json:"error"`
+	Modules  []Module `json:"modules"`
+	Uptime   float64  `json:"uptime"`
+	Result   *Result  `json:"result"`
 }
 
 // Parse reads a line of the reporter in the guest of a machine. now is when it came: the guest's clock is not asked.
@@ -57,7 +61,11 @@ func Parse(line []byte, machine string, now time.Time) (Message, error) {
 		w.Result = nil
 	}
 	boot := clean(w.Boot)
-	e := Event{Machine: machine, Source: Agent, Stage: w.Stage, Module: clean(w.Module), Error: clean(w.Error), Boot: boot, Time: now, Result: w.Result}
+	e := Event{Machine: machine, Source: Agent, Stage: w.Stage, Module: clean(w.Module), Error: clean(w.Error), Boot: boot, Time: now,
+		Modules: cleanModules(w.Modules), Result: w.Result}
+	if w.Uptime > 0 && w.Uptime < maxUptime {
+		e.Uptime = w.Uptime
+	}
 	return Message{Boot: boot, Sequence: w.Sequence, Event: e.sober()}, nil
 }
 
@@ -92,6 +100,18 @@ func clean(s string) string {
 		s = s[:cut] + "…"
 	}
 	return strings.TrimSpace(s)
+}
+
+// cleanModules drops what is no part of a boot.
+func cleanModules(in []Module) []Module {
+	var out []Module
+	for _, m := range in[:min(len(in), maxItems)] {
+		known := slices.Contains(cloudInitStages, m.Stage) && slices.Contains([]Outcome{Success, Warn, Fail}, m.Outcome)
+		if m.Name = clean(m.Name); known && m.Name != "" && m.Start >= 0 && m.Seconds >= 0 && m.Start+m.Seconds < maxUptime {
+			out = append(out, m)
+		}
+	}
+	return out
 }
 
 func (r *Result) clean() {
