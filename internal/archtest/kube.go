@@ -40,6 +40,8 @@ var kubeLayers = []layer{
 		"kube/provider", "kube/provider/host", "kube/subresources"}, words), libraries: append([]string{cobra, pflag}, api...), why: "the command puts everything together"},
 	{of: "kube/cmd/*", may: []string{"internal/cli", "kube/internal/cli"}, why: "a main that is more than a call cannot be tested"},
 	{of: "kube/internal/controlplane", libraries: api, why: "a control plane is the same whatever runs on it"},
+	{of: "kube/internal/controlplane/controlplanetest", may: []string{"kube/internal/controlplane"}, why: "a control plane is started and stopped the same way for every test"},
+	{of: "kube/internal/hosttest", libraries: []string{"golang.org/x/sys/unix"}, why: "a host for tests knows nothing of what is tested on it"},
 	{of: "kube/internal/tinyguest", why: "a guest of one sector is judge of what becomes of VMs, and shares none of our code"},
 	{of: "kube/internal/cluster/...", may: []string{"internal/supervisor", "kube/internal/cluster", "kube/internal/controlplane", "kube/manifests"}, libraries: append([]string{"sigs.k8s.io/controller-runtime/pkg/client"}, api...),
 		why: "tests and make kube-up run the programs that an administrator would"},

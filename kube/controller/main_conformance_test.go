@@ -4,7 +4,6 @@ package controller_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/vmseed/vmseed/kube/controller"
 	"github.com/vmseed/vmseed/kube/internal/controlplane"
+	"github.com/vmseed/vmseed/kube/internal/controlplane/controlplanetest"
 	"github.com/vmseed/vmseed/kube/manifests"
 )
 
@@ -30,69 +30,39 @@ import (
 type cluster struct {
 	plane *controlplane.ControlPlane
 	admin client.WithWatch
-	// missing says what must be installed before there can be a cluster.
-	missing string
-	stop    func()
 }
 
 // running is set once, by TestMain.
 var running cluster
 
 func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "vmseed-controller-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		switch err := begin(dir); {
-		case errors.Is(err, controlplane.ErrMissing):
-			running.missing = err.Error()
-		case err != nil:
-			fmt.Fprintln(os.Stderr, err)
-			if running.plane != nil {
-				running.plane.Logs(os.Stderr)
-				running.plane.Stop()
-			}
-			return 1
-		default:
-			defer running.plane.Stop()
-			defer running.stop()
-		}
-		return m.Run()
-	}())
+	os.Exit(controlplanetest.Main(m, controlplane.Options{}, begin))
 }
 
-// begin starts the control plane, installs the objects of the installation, and runs controller and nodes.
-func begin(dir string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+// begin installs the objects of the installation, and runs controller and nodes.
+func begin(work context.Context, plane *controlplane.ControlPlane) (func(), error) {
+	ctx, cancel := context.WithTimeout(work, 10*time.Minute)
 	defer cancel()
-	var err error
-	if running.plane, err = controlplane.Start(ctx, controlplane.Options{Dir: dir}); err != nil {
-		return err
-	}
+	running.plane = plane
 	config, err := running.plane.Config()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if running.admin, err = client.NewWithWatch(config, client.Options{Scheme: clientgoscheme.Scheme}); err != nil {
-		return err
+		return nil, err
 	}
 	objects, err := manifests.Objects(manifests.CRD, manifests.RBAC, manifests.Policy)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := manifests.Apply(ctx, running.admin, objects); err != nil {
-		return err
+		return nil, err
 	}
 	own, err := running.plane.As("system:serviceaccount:kubevirt:vmseed-controller", "system:serviceaccounts", "system:serviceaccounts:kubevirt", "system:authenticated")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	work, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	running.stop = func() { stop(); <-done }
 	go func() {
 		defer close(done)
 		if err := controller.Run(work, own, controller.Options{Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))}); err != nil {
@@ -101,10 +71,10 @@ func begin(dir string) error {
 	}()
 	for _, name := range []string{"n1", "n2"} {
 		if err := startNode(work, name); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return func() { <-done }, nil
 }
 
 // startNode registers a node that says of every pod bound to it that it runs, and of one that is to go that it is gone. It
@@ -129,9 +99,6 @@ func startNode(ctx context.Context, name string) error {
 // start returns a client of the administrator and a namespace of the test's own.
 func start(t *testing.T) (context.Context, client.WithWatch, string) {
 	t.Helper()
-	if running.missing != "" {
-		t.Skip("SKIP-MISSING: " + running.missing)
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	t.Cleanup(cancel)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}

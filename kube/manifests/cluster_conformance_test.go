@@ -4,7 +4,6 @@ package manifests_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vmseed/vmseed/kube/internal/controlplane"
+	"github.com/vmseed/vmseed/kube/internal/controlplane/controlplanetest"
 	"github.com/vmseed/vmseed/kube/manifests"
 )
 
@@ -34,22 +34,7 @@ type cluster struct {
 func start(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{dir: t.TempDir()}
-	var err error
-	c.ControlPlane, err = controlplane.Start(t.Context(), controlplane.Options{Dir: filepath.Join(c.dir, "cluster")})
-	if errors.Is(err, controlplane.ErrMissing) {
-		t.Skip("SKIP-MISSING: " + err.Error())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			c.Logs(t.Output())
-		}
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	c.ControlPlane = controlplanetest.Start(t, controlplane.Options{})
 	config, err := c.Config()
 	if err != nil {
 		t.Fatal(err)

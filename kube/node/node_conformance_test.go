@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/vmseed/vmseed/kube/internal/controlplane"
+	"github.com/vmseed/vmseed/kube/internal/controlplane/controlplanetest"
 	"github.com/vmseed/vmseed/kube/node"
 	"github.com/vmseed/vmseed/kube/node/certs"
 	"github.com/vmseed/vmseed/kube/node/server"
@@ -42,23 +43,7 @@ type world struct {
 
 // TestNodes runs nodes against a real control plane. The parts share it, as it takes a while to start.
 func TestNodes(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
-	defer cancel()
-	c, err := controlplane.Start(ctx, controlplane.Options{Dir: t.TempDir()})
-	if errors.Is(err, controlplane.ErrMissing) {
-		t.Skip("SKIP-MISSING: " + err.Error())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			c.Logs(t.Output())
-		}
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := controlplanetest.Start(t, controlplane.Options{})
 	config, err := c.Config()
 	if err != nil {
 		t.Fatal(err)

@@ -7,55 +7,31 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
 	"time"
-)
 
-// inside marks the process that runs the tests in namespaces of their own.
-const inside = "PODNET_TEST_INSIDE"
+	"github.com/vmseed/vmseed/kube/internal/hosttest"
+)
 
 // pluginDir is where Debian's package containernetworking-plugins has the reference plugins.
 const pluginDir = "/usr/lib/cni"
 
 // TestMain runs the tests in a network and a mount namespace of their own: what plugins do to "the host" they do there.
 func TestMain(m *testing.M) {
-	switch {
-	case os.Getenv(killedNode) != "":
-		setUpAndWait(os.Getenv(killedNode))
-	case os.Getenv(inside) != "":
+	if uid := os.Getenv(killedNode); uid != "" {
+		setUpAndWait(uid)
+	}
+	os.Exit(hosttest.Main("CNI plugins need root", func() int {
 		// As on a node, packets are forwarded. Addresses are used at once, instead of a second after they were given.
 		if err := errors.Join(linkUp("lo"), sysctl("ipv4/ip_forward", "1"), sysctl("ipv6/conf/default/accept_dad", "0")); err != nil {
 			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+			return 1
 		}
-		os.Exit(m.Run())
-	case os.Geteuid() != 0:
-		fmt.Println("SKIP-MISSING: CNI plugins need root")
-		os.Exit(0)
-	}
-	own, err := os.Open("/proc/self/ns/net")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
-	cmd.ExtraFiles = []*os.File{own} // machineNet
-	cmd.Env = append(os.Environ(), inside+"=1")
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
-	err = cmd.Run()
-	var exit *exec.ExitError
-	switch {
-	case errors.As(err, &exit):
-		os.Exit(max(exit.ExitCode(), 1))
-	case err != nil:
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+		return m.Run()
+	}))
 }
 
 // node is a manager with directories of its own.

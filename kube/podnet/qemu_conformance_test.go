@@ -5,35 +5,14 @@ package podnet
 import (
 	"encoding/json"
 	"errors"
-	"os"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/vmseed/vmseed/frontend/cniresult"
 	"github.com/vmseed/vmseed/internal/testguest"
+	"github.com/vmseed/vmseed/kube/internal/hosttest"
 )
-
-// machineNet is the namespace of the machine that runs the tests, which TestMain hands down: a kernel for guests may have
-// to be fetched.
-const machineNet = "/proc/self/fd/3"
-
-// enter moves the rest of a subtest, and the programs that it starts, to a namespace. Its thread ends with it.
-func enter(t *testing.T, path string) {
-	t.Helper()
-	ns, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ns.Close()
-	runtime.LockOSThread()
-	if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // TestGuests boots two VMs with nothing but what the attachments say. They reach each other and the host, and the host
 // reaches them, over IPv4 and IPv6.
@@ -41,7 +20,7 @@ func TestGuests(t *testing.T) {
 	n := newNode(t, map[string]string{"10-net.conflist": bridged("cluster", "cni-q", `[{"subnet": "10.73.0.0/24"}], [{"subnet": "fd73::/64"}]`, `"mtu": 1400,`)})
 	probe := testguest.InitramfsConfig{Probe: "github.com/vmseed/vmseed/kube/podnet/testdata/probe", Modules: []string{"virtio_net"}}
 	if !t.Run("kernel", func(t *testing.T) {
-		enter(t, machineNet)
+		hosttest.Machine(t)
 		testguest.InitramfsFiles(t, probe)
 	}) {
 		return
@@ -65,7 +44,7 @@ func TestGuests(t *testing.T) {
 			vm.Files, vm.ExtraQEMU = vmOf(t, name, a, map[string]string{"host": "10.73.0.1:7", other: "[" + pods[other].IPs[1].String() + "]:7"})
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				enter(t, a.Netns)
+				hosttest.Enter(t, a.Netns)
 				out := testguest.Initramfs(t, vm)
 				for _, want := range []string{"reached host", "reached " + other, "all have called"} {
 					if !strings.Contains(out, want) {

@@ -40,6 +40,7 @@ import (
 
 	kubecluster "github.com/vmseed/vmseed/kube/internal/cluster"
 	"github.com/vmseed/vmseed/kube/internal/controlplane"
+	"github.com/vmseed/vmseed/kube/internal/controlplane/controlplanetest"
 	"github.com/vmseed/vmseed/kube/manifests"
 	"github.com/vmseed/vmseed/kube/subresources"
 )
@@ -56,7 +57,6 @@ const (
 type cluster struct {
 	*controlplane.ControlPlane
 	client  client.Client
-	dir     string
 	address string // of the server itself, past the API server
 	virtctl string
 	kubelet *kubelet
@@ -65,76 +65,51 @@ type cluster struct {
 // shared is the cluster of this package's tests.
 var shared *cluster
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	c, stop, err := start(ctx)
-	defer stop()
-	if errors.Is(err, controlplane.ErrMissing) {
-		fmt.Println("SKIP-MISSING: " + err.Error())
-		return 0
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	shared = c
-	return m.Run()
+func TestMain(m *testing.M) {
+	os.Exit(controlplanetest.Main(m, controlplane.Options{Alone: true}, start))
 }
 
-func start(ctx context.Context) (*cluster, func(), error) {
-	dir, err := os.MkdirTemp("", "subresources")
-	if err != nil {
-		return nil, func() {}, err
-	}
-	stop := func() { os.RemoveAll(dir) }
-	plane, err := controlplane.Start(ctx, controlplane.Options{Dir: dir, Alone: true})
-	if err != nil {
-		return nil, stop, err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	var served sync.WaitGroup
-	stop = func() { cancel(); served.Wait(); _ = plane.Stop(); os.RemoveAll(dir) }
-	c := &cluster{ControlPlane: plane, dir: dir}
+func start(ctx context.Context, plane *controlplane.ControlPlane) (func(), error) {
+	c := &cluster{ControlPlane: plane}
 	config, err := plane.Config()
 	if err != nil {
-		return nil, stop, err
+		return nil, err
 	}
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), kubevirtv1.AddToScheme(scheme)); err != nil {
-		return nil, stop, err
+		return nil, err
 	}
 	if c.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
-		return nil, stop, err
+		return nil, err
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, stop, err
+		return nil, err
 	}
 	c.address = listener.Addr().String()
 	if err := c.install(ctx, int(netip.MustParseAddrPort(c.address).Port())); err != nil {
-		return nil, stop, err
+		return nil, err
 	}
 	if err := c.startKubelet(ctx); err != nil {
-		return nil, stop, err
+		return nil, err
 	}
 	as, err := plane.As(account, "system:serviceaccounts", "system:serviceaccounts:"+installation)
 	if err != nil {
-		return nil, stop, err
+		return nil, err
 	}
 	server, err := subresources.New(subresources.Options{Config: as, Namespace: installation, Listener: listener, Version: "test", Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		return nil, stop, err
+		return nil, err
 	}
+	var served sync.WaitGroup
 	served.Go(func() {
 		if err := server.Start(ctx); err != nil {
 			fmt.Fprintln(os.Stderr, "the server:", err)
 		}
 	})
+	shared = c
 	c.virtctl, err = buildVirtctl(ctx)
-	return c, stop, err
+	return served.Wait, err
 }
 
 // install applies the manifests, and has a user who may do everything with VMs.
@@ -374,7 +349,8 @@ func (c *cluster) direct(t *testing.T, certificate *tls.Certificate, headers map
 // frontProxy is the certificate by which the server knows the API server.
 func (c *cluster) frontProxy(t *testing.T) *tls.Certificate {
 	t.Helper()
-	pair, err := tls.LoadX509KeyPair(filepath.Join(c.dir, "pki", "front-proxy-client.crt"), filepath.Join(c.dir, "pki", "front-proxy-client.key"))
+	dir := filepath.Dir(c.CA())
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "front-proxy-client.crt"), filepath.Join(dir, "front-proxy-client.key"))
 	must(t, err)
 	return &pair
 }

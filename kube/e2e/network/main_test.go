@@ -8,31 +8,22 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
-	"runtime"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/vmseed/vmseed/kube/internal/hosttest"
 )
-
-// inside marks the process that runs the tests in namespaces of their own.
-const inside = "KUBE_E2E_NETWORK_INSIDE"
-
-// machineNet is the network namespace of the machine that runs the tests, which TestMain hands down: what is not in the
-// caches may have to be fetched.
-const machineNet = "/proc/self/fd/3"
 
 // heard counts who was heard at the address of clouds' metadata services on the host, which is not for guests.
 var heard atomic.Int32
 
 // TestMain runs the tests in a network and a mount namespace of their own: what the node and its plugins do to the host
-// they do there.
+// they do there. The VMs of tests that are ended from outside are left to their supervisors, as on any host.
 func TestMain(m *testing.M) {
-	switch {
-	case os.Getenv(inside) != "":
+	os.Exit(hosttest.Main("CNI plugins need root", func() int {
 		err := furnish()
 		status := 1
 		if err == nil {
@@ -43,32 +34,8 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			status = 1
 		}
-		os.Exit(status)
-	case os.Geteuid() != 0:
-		fmt.Println("SKIP-MISSING: CNI plugins need root")
-		os.Exit(0)
-	}
-	own, err := os.Open("/proc/self/ns/net")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
-	cmd.ExtraFiles = []*os.File{own} // machineNet
-	cmd.Env = append(os.Environ(), inside+"=1")
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	// SIGQUIT, by which `go test` ends tests that take too long, is for both; the VMs end with the inner one's clean-up or
-	// are left to their supervisors, as on any host.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
-	err = cmd.Run()
-	var exit *exec.ExitError
-	switch {
-	case errors.As(err, &exit):
-		os.Exit(max(exit.ExitCode(), 1))
-	case err != nil:
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+		return status
+	}))
 }
 
 // furnish makes the namespaces into a host that forwards packets, with a service for guests at every address, and a
@@ -115,24 +82,4 @@ func furnish() error {
 		_ = http.Serve(canary, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
 	}()
 	return nil
-}
-
-// onMachine runs a subtest in the network of the machine, with the programs that it starts. Its thread ends with it.
-func onMachine(t *testing.T, name string, do func(t *testing.T)) {
-	t.Helper()
-	ok := t.Run(name, func(t *testing.T) {
-		ns, err := os.Open(machineNet)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer ns.Close()
-		runtime.LockOSThread()
-		if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
-			t.Fatal(err)
-		}
-		do(t)
-	})
-	if !ok {
-		t.FailNow()
-	}
 }

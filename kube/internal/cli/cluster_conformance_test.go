@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/vmseed/vmseed/kube/internal/controlplane"
+	"github.com/vmseed/vmseed/kube/internal/controlplane/controlplanetest"
 )
 
 const instance = `apiVersion: kubevirt.io/v1
@@ -32,18 +32,7 @@ spec:
 
 // TestCluster has the commands for definitions find a Secret at a real API server, as a user who may read it and as one who may not.
 func TestCluster(t *testing.T) {
-	c, err := controlplane.Start(t.Context(), controlplane.Options{Dir: t.TempDir(), Alone: true})
-	if errors.Is(err, controlplane.ErrMissing) {
-		t.Skip("SKIP-MISSING: " + err.Error())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	c := controlplanetest.Start(t, controlplane.Options{Alone: true})
 	config, err := c.Config()
 	if err != nil {
 		t.Fatal(err)

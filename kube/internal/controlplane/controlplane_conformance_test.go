@@ -4,7 +4,6 @@ package controlplane_test
 
 import (
 	"context"
-	"errors"
 	"os/exec"
 	"strings"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/vmseed/vmseed/kube/internal/controlplane"
+	"github.com/vmseed/vmseed/kube/internal/controlplane/controlplanetest"
 )
 
 // TestControlPlane has each part do its work: the API server answers kubectl and authorizes nodes, the controller manager
@@ -25,23 +25,8 @@ import (
 func TestControlPlane(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	dir := t.TempDir()
-	o := controlplane.Options{Dir: dir, Durable: true}
-	c, err := controlplane.Start(ctx, o)
-	if errors.Is(err, controlplane.ErrMissing) {
-		t.Skip("SKIP-MISSING: " + err.Error())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if t.Failed() {
-			c.Logs(t.Output())
-		}
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	o := controlplane.Options{Dir: t.TempDir(), Durable: true}
+	c := controlplanetest.Start(t, o)
 	version, err := exec.CommandContext(ctx, c.Kubectl, "--kubeconfig", c.Kubeconfig, "version").Output()
 	if err != nil || strings.Count(string(version), "v1.36.3") != 2 {
 		t.Fatalf("kubectl version says %v:\n%s", err, version)
@@ -63,9 +48,7 @@ func TestControlPlane(t *testing.T) {
 	if err := c.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if c, err = controlplane.Start(ctx, o); err != nil {
-		t.Fatal(err)
-	}
+	c = controlplanetest.Start(t, o)
 	if config, err = c.Config(); err != nil {
 		t.Fatal(err)
 	}
