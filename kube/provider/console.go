@@ -80,7 +80,7 @@ func (p *Provider) RunInContainer(ctx context.Context, namespace, pod, container
 	}
 	result, err := e.Exec(ctx, c)
 	if err != nil {
-		return refusedExec(err)
+		return p.refusedExec(namespace, pod, err)
 	}
 	return output(attach, result)
 }
@@ -89,8 +89,11 @@ func (p *Provider) RunInContainer(ctx context.Context, namespace, pod, container
 const maxStdin = 4 << 20
 
 // refusedExec says what to do about a guest that runs no programs.
-func refusedExec(err error) error {
+func (p *Provider) refusedExec(namespace, pod string, err error) error {
+	v, _ := p.byName(namespace, pod)
 	switch {
+	case errors.Is(err, supervisor.ErrNoAgent) && v != nil && !v.look().Run.Up:
+		return fmt.Errorf("%w, and the guest has not booted yet; try again when the pod is ready, or watch it with kubectl logs -f", err)
 	case errors.Is(err, supervisor.ErrNoAgent):
 		return fmt.Errorf("%w; kubectl exec needs the package qemu-guest-agent in the guest, kubectl attach does not", err)
 	case errors.Is(err, supervisor.ErrExecBlocked):

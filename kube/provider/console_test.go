@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/virtual-kubelet/virtual-kubelet/errdefs"
 	"github.com/virtual-kubelet/virtual-kubelet/node/api"
@@ -113,6 +114,11 @@ func TestExec(t *testing.T) {
 			t.Errorf("a terminal: %v", err)
 		}
 		w.err = supervisor.ErrNoAgent
+		if err := run(new(terminal), "id"); !errors.Is(err, supervisor.ErrNoAgent) || !strings.Contains(err.Error(), "not booted yet") {
+			t.Errorf("no agent yet: %v", err)
+		}
+		b.runner.guest("uid-1").boots()
+		synctest.Wait()
 		if err := run(new(terminal), "id"); !errors.Is(err, supervisor.ErrNoAgent) || !strings.Contains(err.Error(), "qemu-guest-agent") {
 			t.Errorf("no agent: %v", err)
 		}

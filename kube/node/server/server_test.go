@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -112,6 +113,9 @@ func (p *provider) GetContainerLogs(ctx context.Context, _, pod, _ string, o api
 func (p *provider) RunInContainer(_ context.Context, _, _, _ string, command []string, io api.AttachIO) error {
 	if command[0] == "false" {
 		return fmt.Errorf("in the guest: %w", utilexec.CodeExitError{Err: fmt.Errorf("exit 3"), Code: 3})
+	}
+	if command[0] == "refused" {
+		return errors.New("the guest agent does not answer")
 	}
 	fmt.Fprintln(io.Stdout(), strings.Join(command, " ")) //nolint:errcheck // Judged by the reader.
 	return nil

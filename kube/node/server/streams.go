@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -40,9 +41,31 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) {
 		if exit, ok := errors.AsType[utilexec.ExitError](err); ok {
 			return exit
 		}
-		return err
+		if err != nil {
+			return cannotRun(io, err)
+		}
+		return nil
 	}
 	api.HandleContainerExec(run, api.WithExecStreamIdleTimeout(streamIdle), api.WithExecStreamCreationTimeout(streamCreation))(w, forVirtualKubelet(r))
+}
+
+// exitCannotRun is the status of a command that could not be run, as of a shell (POSIX, Shell Command Language, 2.8.2).
+const exitCannotRun = 126
+
+// cannotRun tells why a command could not be run as container runtimes do: in words where its own would be, and by a status. What
+// is returned as another error, clients show as an internal error of the server's.
+func cannotRun(streams api.AttachIO, err error) error {
+	to := streams.Stderr()
+	if streams.TTY() || to == nil {
+		to = streams.Stdout()
+	}
+	if to == nil {
+		return err
+	}
+	if _, lost := fmt.Fprintf(to, "vmseed: %v\r\n", err); lost != nil {
+		return err
+	}
+	return utilexec.CodeExitError{Err: err, Code: exitCannotRun}
 }
 
 // attach answers /attach.

@@ -61,6 +61,24 @@ func TestExec(t *testing.T) {
 	}
 }
 
+// TestExecRefused: why a command cannot be run stands where its own words would, also for a terminal, which has one stream.
+func TestExecRefused(t *testing.T) {
+	s := start(t)
+	for _, query := range []string{"output=1&error=1", "output=1&tty=1&input=1"} {
+		for name, e := range executors(t, s.as(t, "alice"), s.url+"/exec/default/vm/compute?command=refused&"+query) {
+			var out, errs bytes.Buffer
+			o := remotecommand.StreamOptions{Stdout: &out, Stderr: &errs}
+			if strings.Contains(query, "tty") {
+				o = remotecommand.StreamOptions{Stdin: strings.NewReader(""), Stdout: &errs, Tty: true}
+			}
+			err := e.StreamWithContext(t.Context(), o)
+			if exit, ok := errors.AsType[utilexec.ExitError](err); !ok || exit.ExitStatus() != 126 || errs.String() != "vmseed: the guest agent does not answer\r\n" || out.Len() > 0 {
+				t.Errorf("%s, %s: %v, %q", name, query, err, errs.String())
+			}
+		}
+	}
+}
+
 type oneSize struct{ sent bool }
 
 func (o *oneSize) Next() *remotecommand.TerminalSize {
