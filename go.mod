@@ -2,6 +2,8 @@ module github.com/vmseed/vmseed
 
 go 1.26.0
 
+ignore ./daemon/web/ui/node_modules
+
 require (
 	github.com/GehirnInc/crypt v0.0.0-20230320061759-8cc1b52080c5
 	github.com/clarketm/json v1.17.1
@@ -21,12 +23,14 @@ require (
 	golang.org/x/term v0.47.0
 )
 
-require github.com/prometheus/client_golang v1.25.0
+require (
+	github.com/coder/websocket v1.8.14
+	github.com/prometheus/client_golang v1.25.0
+)
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
-	github.com/coder/websocket v1.8.14 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.72.0 // indirect

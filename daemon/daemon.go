@@ -23,6 +23,7 @@ import (
 	"github.com/vmseed/vmseed/internal/atomicfile"
 	"github.com/vmseed/vmseed/internal/boot"
 	"github.com/vmseed/vmseed/internal/bounded"
+	"github.com/vmseed/vmseed/report"
 	"github.com/vmseed/vmseed/secret"
 )
 
@@ -114,6 +115,8 @@ type vm struct {
 	// What follows is guarded by Daemon.mutex. state is replaced, never written to.
 	state *state
 	port  int
+	// progress is the last report of the boot that goes on, each module of which is heard here and not kept.
+	progress *report.Event
 	// abort ends a start that is under way, watched is closed when nobody watches the VM any more.
 	abort   context.CancelFunc
 	watched chan struct{}

@@ -85,6 +85,10 @@ type Machine struct {
 	// PostedPassword is what the guest of this generation has posted to OpenStack's metadata service: its administrator's
 	// password, encrypted with the machine's first SSH key, in base64.
 	PostedPassword string
+	// Addresses are the IP addresses that the running guest has reported.
+	Addresses []string
+	// Progress is the last thing that the guest of a boot that goes on has said; nil when it has said nothing.
+	Progress *report.Event
 	// SSHPort on 127.0.0.1 leads to the SSH server of the running guest; 0 means that there is none.
 	SSHPort int
 	// RunOnce means that the VM runs with documents that were given for this run alone; RunDocuments are those.
@@ -114,6 +118,12 @@ func (d *Daemon) List() []Machine {
 func (v *vm) show() Machine {
 	m := v.state.Machine
 	m.SSHPort = v.port
+	if m.Status.Running() {
+		m.Addresses = v.state.run.Addresses
+	}
+	if m.Status == PoweringUp && v.progress != nil && v.progress.Time.After(m.Started) {
+		m.Progress = v.progress
+	}
 	return m
 }
 

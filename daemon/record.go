@@ -77,6 +77,8 @@ type run struct {
 	Greeted bool `json:"greeted,omitempty"`
 	// Stage is the last stage that the guest reported.
 	Stage report.Stage `json:"stage,omitempty"`
+	// Addresses are those that the guest reported of this run.
+	Addresses []string `json:"addresses,omitempty"`
 	// Content is the keyed hash of the first-boot content that the VM's generation was started with.
 	Content string `json:"content,omitempty"`
 	// Before is what the VM was set up with until now, while it is not known that the guest of this run came to run.

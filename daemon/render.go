@@ -2,10 +2,13 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 
 	"github.com/vmseed/vmseed"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/secret"
 	"github.com/vmseed/vmseed/seed"
 )
 
@@ -24,6 +27,8 @@ type RenderOptions struct {
 	DataSource string
 	// Generation is the revision of the instance id.
 	Generation int
+	// Run renders what a run adds as well: what makes the guest report how its first boot goes.
+	Run bool
 	// Machine is the id of a VM for which the documents are rendered: with its names, its id and its template, and with a
 	// revision that Generation is added to.
 	Machine string
@@ -46,7 +51,11 @@ func (d *Daemon) Render(ctx context.Context, documents []Document, o RenderOptio
 		own.generation += o.Generation
 		placed, problems := d.place(m, own)
 		l = append(l, problems...)
-		s, problems := d.options.Engine.Render(placed, vmseed.RenderOptions{DataSource: o.DataSource})
+		render := d.options.Engine.Render
+		if o.Run {
+			render = d.renderRun
+		}
+		s, problems := render(placed, vmseed.RenderOptions{DataSource: o.DataSource})
 		l = append(l, problems...)
 		out = append(out, Rendering{Machine: placed, Seed: s})
 	}
@@ -54,6 +63,56 @@ func (d *Daemon) Render(ctx context.Context, documents []Document, o RenderOptio
 		return nil, l
 	}
 	return out, l
+}
+
+// renderRun renders what a start would, but for the signature of a VM's own URL, whose key belongs to the VM's directory.
+func (d *Daemon) renderRun(m machine.Machine, o vmseed.RenderOptions) (seed.Seed, diag.List) {
+	s, l, _ := d.launcher.Render(m, o, func() (secret.Text, error) { return secret.Text{}, nil })
+	return s, l
+}
+
+// Given returns what the guest of a VM was given at its last start, and the machine that its documents make now. The error is
+// a *NotFoundError for a VM that never ran.
+func (d *Daemon) Given(ctx context.Context, id string) (Rendering, error) {
+	_, s, err := d.find(id)
+	if err != nil {
+		return Rendering{}, err
+	}
+	given, err := d.launcher.Given(d.dir(s))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Rendering{}, &NotFoundError{Kind: "run of the machine", ID: id}
+	}
+	if err != nil {
+		return Rendering{}, err
+	}
+	documents := s.Documents
+	if s.RunOnce {
+		documents = s.RunDocuments
+	}
+	m, _ := d.machine(ctx, s.owned(), documents)
+	given.Machine = seed.Name{Namespace: s.Namespace, Name: s.Name}
+	return Rendering{Machine: m, Seed: given}, nil
+}
+
+// RunsFirstBoot reports whether a start of a VM that asks for first boot runs it, with these documents or, without any, the VM's.
+func (d *Daemon) RunsFirstBoot(ctx context.Context, id string, documents []Document) (bool, diag.List, error) {
+	_, s, err := d.find(id)
+	if err != nil {
+		return false, nil, err
+	}
+	if len(documents) == 0 {
+		documents = s.Documents
+	}
+	m, l := d.machine(ctx, s.owned(), documents)
+	if l.HasErrors() || m.DataSource == machine.NoDataSource {
+		return false, l, nil
+	}
+	content, l := d.content(m)
+	if l.HasErrors() {
+		return false, l, nil
+	}
+	generation, _ := s.generation(StartOptions{Initialize: true}, content)
+	return !s.Initialized || generation != s.Generation, l, nil
 }
 
 // Check says what is wrong with documents, or will not reach the guest.

@@ -138,6 +138,11 @@ func (d *Daemon) connect(v *vm, client *supervisor.Client) {
 // observe takes in one event of a supervisor. What it changes is written together with its number, so that none counts twice.
 func (d *Daemon) observe(v *vm, e supervisor.Event) error {
 	var events []Event
+	if e.Report != nil {
+		d.mutex.Lock()
+		v.progress = e.Report
+		d.mutex.Unlock()
+	}
 	err := d.publish(d.ctx, v, func(s *state) error {
 		if e.Sequence <= s.run.Sequence {
 			return errSeen
@@ -217,6 +222,9 @@ func (s *state) hear(r report.Event) []Event {
 	s.run.Ready = true
 	if s.Status == PoweringUp || s.Status == WaitForLaunch {
 		s.Status, s.Reason = Up, ""
+	}
+	if r.Result != nil {
+		s.run.Addresses = r.Result.Addresses
 	}
 	if r.Result != nil && !r.Result.FirstBoot {
 		e.Text = "The guest of VM " + s.Name + " is up; it had been set up before"

@@ -61,6 +61,8 @@ func (a *api) routes() []route {
 		{http.MethodPost, "/machines/{id}/reboot", a.reboot},
 		{http.MethodPost, "/machines/{id}/reset", a.reset},
 		{http.MethodPost, "/machines/{id}/render", a.renderMachine},
+		{http.MethodGet, "/machines/{id}/seed", a.given},
+		{http.MethodGet, "/machines/{id}/boot", a.boot},
 		{http.MethodGet, "/machines/{id}/console", a.console},
 		{http.MethodGet, "/machines/{id}/log", a.log},
 		{http.MethodPost, "/render", a.render},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vmseed/vmseed/daemon"
 	"github.com/vmseed/vmseed/daemon/client"
+	"github.com/vmseed/vmseed/report"
 )
 
 // heartbeat is how often a stream of events says that it is still there.
@@ -40,13 +41,8 @@ func (a *api) events(w http.ResponseWriter, r *http.Request) error {
 		}
 		return list(w, out)
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Accel-Buffering", "no") // for proxies that would wait for more
-	s := &stream{w: w, control: http.NewResponseController(w), seen: since}
-	s.send("begin", since, map[string]uint64{"since": since})
-	stop := s.beat()
-	defer stop()
+	s := begin(w, since)
+	defer s.beat()()
 	for {
 		err := a.daemon.Watch(r.Context(), since, func(e daemon.Event) error {
 			if machine != "" && e.Object != machine {
@@ -61,6 +57,40 @@ func (a *api) events(w http.ResponseWriter, r *http.Request) error {
 		since = lost.Resume
 		s.send("lost", since, map[string]uint64{"since": since})
 	}
+}
+
+// boot streams what a machine's guest says of its boot, as reports with their numbers in the run and an event of the type end
+// when the run is over; or it lists what the guest said until now, whichever the client accepts.
+func (a *api) boot(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	if !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+		reports, err := a.daemon.Reports(id)
+		if err != nil {
+			return err
+		}
+		return answer(w, http.StatusOK, client.BootReports{Reports: append([]report.Event{}, reports...)})
+	}
+	if _, err := a.daemon.Get(id); err != nil {
+		return err
+	}
+	since, _ := strconv.Atoi(r.Header.Get("Last-Event-ID"))
+	s := begin(w, uint64(max(since, 0)))
+	defer s.beat()()
+	err := a.daemon.FollowReports(r.Context(), id, since, func(number int, e report.Event) error { return s.send("", uint64(number), e) })
+	if err == nil {
+		s.send("end", s.seen, struct{}{})
+	}
+	return nil // what there was to say about an error would not reach a client that reads events
+}
+
+// begin begins a stream of server-sent events.
+func begin(w http.ResponseWriter, since uint64) *stream {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Accel-Buffering", "no") // for proxies that would wait for more
+	s := &stream{w: w, control: http.NewResponseController(w), seen: since}
+	s.send("begin", since, map[string]uint64{"since": since})
+	return s
 }
 
 // since returns behind which number a client wants events. A number that is not there yet is of another life of the

@@ -18,6 +18,10 @@ func show(m daemon.Machine) client.Machine {
 	out := client.Machine{ID: m.ID, Namespace: m.Namespace, Name: m.Name, Status: string(m.Status), Reason: m.Reason, Template: m.Template, Disks: m.Disks,
 		Created: m.Created, Started: m.Started, Ended: m.Ended, Initialized: m.Initialized, SSHPort: m.SSHPort, RunOnce: m.RunOnce,
 		Generation: m.Generation, Jobs: m.Jobs, PostedPassword: m.PostedPassword}
+	out.Addresses = m.Addresses
+	if m.Progress != nil {
+		out.Progress = &client.Progress{Stage: m.Progress.Stage, Module: m.Progress.Module, Time: m.Progress.Time}
+	}
 	if m.FirstBoot != nil {
 		out.FirstBoot = &client.FirstBoot{Event: *m.FirstBoot}
 		out.FirstBoot.OK, out.FirstBoot.Reasons = report.Judge(*m.FirstBoot, report.FailOnWarning)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vmseed/vmseed/internal/bounded"
 	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/report/intake"
 )
 
 // masked is what stands where a secret was.
@@ -84,10 +85,12 @@ var (
 	userInfo = regexp.MustCompile(`([a-z][a-z0-9+.-]*://[^\s/:@"']*:)([^\s/@"']+)@`)
 	// wireGuard is a key of WireGuard's configuration, wherever a document has it.
 	wireGuard = regexp.MustCompile(`((?:Private|Preshared)Key[ \t]*=[ \t]*)[^\s"'\\]+`)
-	harmless  = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|null|~|\*{6})\s*(?:#.*)?,?$`)
-	encoded   = regexp.MustCompile(`[A-Za-z0-9+/]{16,}(?:\r?\n[ \t]*[A-Za-z0-9+/]+)*={0,2}`)
-	nextKey   = regexp.MustCompile(`\n[A-Za-z_]`)
-	dataURL   = regexp.MustCompile(`data:[^,;"'\s]*,([^"'\s]*)`)
+	// reports is where a guest reports, with the signature that lets it.
+	reports  = regexp.MustCompile(`(/` + regexp.QuoteMeta(intake.Root) + `[^/\s"']+/[^/\s"']+/)[A-Za-z0-9_-]{16,}`)
+	harmless = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|null|~|\*{6})\s*(?:#.*)?,?$`)
+	encoded  = regexp.MustCompile(`[A-Za-z0-9+/]{16,}(?:\r?\n[ \t]*[A-Za-z0-9+/]+)*={0,2}`)
+	nextKey  = regexp.MustCompile(`\n[A-Za-z_]`)
+	dataURL  = regexp.MustCompile(`data:[^,;"'\s]*,([^"'\s]*)`)
 )
 
 // mask replaces what is secret in a text: the given values however they are written, and what looks like a password, a
@@ -124,6 +127,7 @@ func maskDepth(text string, values []string, depth int) string {
 	text = maskBlocks(text)
 	text = xmlValue.ReplaceAllString(text, "${1}"+masked+"${3}")
 	text = wireGuard.ReplaceAllString(text, "${1}"+masked)
+	text = reports.ReplaceAllString(text, "${1}"+masked)
 	text = userInfo.ReplaceAllString(text, "${1}"+masked+"@")
 	if i := strings.Index(text, "chpasswd"); i >= 0 {
 		text = text[:i] + maskAccounts(text[i:])

@@ -65,7 +65,39 @@ func (a *api) renderMachine(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if len(out.Seeds) > 0 {
+		first, err := a.runsFirstBoot(r, q, m.ID)
+		if err != nil {
+			return err
+		}
+		out.FirstBoot = &first
+	}
 	return answer(w, http.StatusOK, out)
+}
+
+// runsFirstBoot reports whether a machine's start with the documents of a request would run first boot.
+func (a *api) runsFirstBoot(r *http.Request, q client.RenderRequest, id string) (bool, error) {
+	p, _, err := a.prepare(r.Context(), q.Documents, q.Settings, forShow)
+	if err != nil || len(p.machines) == 0 {
+		return false, err
+	}
+	first, _, err := a.daemon.RunsFirstBoot(r.Context(), id, p.machines[0])
+	return first, err
+}
+
+// given says what the guest of a machine was given at its last start.
+func (a *api) given(w http.ResponseWriter, r *http.Request) error {
+	reveal, err := flag(r, "reveal")
+	if err != nil {
+		return err
+	}
+	g, err := a.daemon.Given(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	budget := maxFiles
+	v := view{reveal: reveal, secrets: secretsOf(g.Machine), budget: &budget}
+	return answer(w, http.StatusOK, client.RenderResult{Seeds: []client.Seed{v.seed(g.Seed)}, Diagnostics: []client.Diagnostic{}})
 }
 
 // rendered renders documents for each of the data sources, for a machine that there is if one is named.
@@ -91,7 +123,7 @@ func (a *api) rendered(r *http.Request, q client.RenderRequest, machine string) 
 		if l.HasErrors() {
 			break
 		}
-		o := daemon.RenderOptions{Template: template, DataSource: source, Generation: q.Generation, Machine: machine}
+		o := daemon.RenderOptions{Template: template, DataSource: source, Generation: q.Generation, Machine: machine, Run: q.Run}
 		renderings, problems := a.daemon.Render(r.Context(), p.machines[0], o)
 		l = append(l, p.place(problems)...)
 		for _, x := range renderings {

@@ -31,6 +31,10 @@ type Machine struct {
 	// PostedPassword is what the guest has posted to OpenStack's metadata service: its administrator's password, encrypted
 	// with the machine's first SSH key, in base64.
 	PostedPassword string `json:"postedPassword,omitempty"`
+	// Addresses are the IP addresses that the running guest has reported.
+	Addresses []string `json:"addresses,omitempty"`
+	// Progress is the last thing that the guest said, while it boots.
+	Progress *Progress `json:"progress,omitempty"`
 	// SSHPort is a port of 127.0.0.1 on the daemon's host.
 	SSHPort int `json:"sshPort,omitempty"`
 	// RunOnce means that this run has documents of its own.
@@ -39,6 +43,13 @@ type Machine struct {
 	Generation int `json:"generation,omitempty"`
 	// Jobs are the ids of jobs about the VM that have not ended.
 	Jobs []string `json:"jobs,omitempty"`
+}
+
+// Progress is how far a boot is.
+type Progress struct {
+	Stage  report.Stage `json:"stage"`
+	Module string       `json:"module,omitempty"`
+	Time   time.Time    `json:"time"`
 }
 
 // FirstBoot is the guest's final word on a first boot, and the verdict on it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/report"
 	"github.com/vmseed/vmseed/secret"
 )
 
@@ -55,6 +56,8 @@ type RenderRequest struct {
 	DataSources []string `json:"dataSources,omitempty"`
 	// Generation is the revision of the instance id.
 	Generation int `json:"generation,omitempty"`
+	// Run adds what a run of the daemon does: what makes the guest report how its first boot goes.
+	Run bool `json:"run,omitempty"`
 	// Reveal leaves passwords, hashes and keys in the files; they are ****** otherwise.
 	Reveal bool `json:"reveal,omitempty"`
 }
@@ -63,6 +66,13 @@ type RenderRequest struct {
 type RenderResult struct {
 	Seeds       []Seed       `json:"seeds"`
 	Diagnostics []Diagnostic `json:"diagnostics"`
+	// FirstBoot, of a machine that there is, says whether a start with Initialize would run first boot.
+	FirstBoot *bool `json:"firstBoot,omitempty"`
+}
+
+// BootReports is what a guest said of its current or last run, each module of it.
+type BootReports struct {
+	Reports []report.Event `json:"reports"`
 }
 
 // Seed is what one guest would read from one data source.

@@ -107,7 +107,7 @@ func LoadNested(fsys fs.FS, module string) (*Tree, error) {
 		if err != nil {
 			return err
 		}
-		if e.IsDir() && (e.Name() == ".git" || p == "bin") {
+		if e.IsDir() && (e.Name() == ".git" || e.Name() == "node_modules" || p == "bin" || p == "daemon/web/dist") {
 			return fs.SkipDir
 		}
 		t.Paths[p] = true

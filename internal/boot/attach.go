@@ -40,23 +40,22 @@ func Reporters() []machine.Layer {
 // attach has the machine's seed delivered below dir and attached to the VM.
 func (p *Prepared) attach(ctx context.Context, m machine.Machine, o Options, l *diag.List, dir string) error {
 	e, render := p.launcher.Engine, o.Render
-	if o.Seed == "" {
-		render.Extra = slices.Concat(render.Extra, Reporters())
-	} else if done, err := p.prepared(o, &m); done || err != nil {
-		return err
-	} else {
-		render.DataSource = "ignition"
-	}
 	render.HTTP = render.HTTP || o.Delivery == byHTTP
-	s, problems := e.Render(m, render)
-	if len(s.Trees) > 0 && o.Seed == "" && !problems.HasErrors() {
-		url, err := p.reportURL(m)
-		if err != nil {
+	var s seed.Seed
+	var problems diag.List
+	var err error
+	if o.Seed == "" {
+		s, problems, err = p.launcher.Render(m, render, func() (secret.Text, error) { return supervisor.ReportKey(p.VM.StateDir) })
+	} else {
+		var done bool
+		if done, err = p.prepared(o, &m); done || err != nil {
 			return err
 		}
-		render.Extra = slices.Concat(render.Extra, intake.Layers(url))
+		render.DataSource = "ignition"
 		s, problems = e.Render(m, render)
-		problems = append(problems, intake.Lost(m, false)...)
+	}
+	if err != nil {
+		return err
 	}
 	*l = append(*l, problems...)
 	if l.HasErrors() {
@@ -93,14 +92,22 @@ func (p *Prepared) attach(ctx context.Context, m machine.Machine, o Options, l *
 	return err
 }
 
-// reportURL is where a guest that has a metadata service may report by HTTP.
-func (p *Prepared) reportURL(m machine.Machine) (secret.Text, error) {
-	key, err := supervisor.ReportKey(p.VM.StateDir)
-	if err != nil {
-		return key, err
+// Render makes the seed that a run of a machine has: with what makes its guest report how the first boot goes. Where that is by
+// HTTP, the URL is signed with the key, which is asked for then only. Its error is the only one.
+func (l *Launcher) Render(m machine.Machine, o vmseed.RenderOptions, key func() (secret.Text, error)) (seed.Seed, diag.List, error) {
+	o.Extra = slices.Concat(o.Extra, Reporters())
+	s, problems := l.Engine.Render(m, o)
+	if len(s.Trees) == 0 || problems.HasErrors() {
+		return s, problems, nil
 	}
-	path := intake.Path(key, m.Namespace+"/"+m.Name, m.Identity.Instance())
-	return secret.New(metadata.DefaultBase + path.Reveal()), nil
+	signer, err := key()
+	if err != nil {
+		return s, problems, err
+	}
+	path := intake.Path(signer, m.Namespace+"/"+m.Name, m.Identity.Instance())
+	o.Extra = slices.Concat(o.Extra, intake.Layers(secret.New(metadata.DefaultBase+path.Reveal())))
+	s, problems = l.Engine.Render(m, o)
+	return s, append(problems, intake.Lost(m, false)...), nil
 }
 
 // sealed withdraws from a guest whose first boot is over what it needed for that alone.

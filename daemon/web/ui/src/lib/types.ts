@@ -55,7 +55,7 @@ export interface ReportResult {
   deprecations?: string[];
   hostKeys?: string[];
   addresses?: string[];
-  mounts?: {source?: string; target?: string; type?: string}[];
+  mounts?: {device: string; path: string; type: string}[];
   seconds?: Record<string, number>;
 }
 
@@ -134,10 +134,13 @@ export interface RenderRequest extends Settings {
   documents?: Doc[];
   dataSources?: string[];
   generation?: number;
+  /** Adds what a run of the daemon does: what makes the guest report. */
+  run?: boolean;
   reveal?: boolean;
 }
 
-export interface RenderResult { seeds: Seed[]; diagnostics: Diagnostic[] }
+/** firstBoot, of a machine that there is: whether a start with initialize would run first boot. */
+export interface RenderResult { seeds: Seed[]; diagnostics: Diagnostic[]; firstBoot?: boolean }
 
 export interface Template {
   id: string;
