@@ -328,10 +328,10 @@ func (b *bed) after(d time.Duration) {
 	synctest.Wait()
 }
 
-// api is the pod as the API server has it, or nil.
+// api is the pod as the API server has it when everything is written, or nil.
 func (b *bed) api(pod *corev1.Pod) *corev1.Pod {
 	b.t.Helper()
-	synctest.Wait()
+	b.after(together)
 	out, err := b.client.CoreV1().Pods(pod.Namespace).Get(b.t.Context(), pod.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil

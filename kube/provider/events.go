@@ -28,9 +28,22 @@ const (
 	maxEvent = 1000
 )
 
+// reasonStarted is that of the event of a VM that runs.
+const reasonStarted = "Started"
+
+// milestone reports whether a reason is that of what becomes of every VM. Users of an instance hear of it from the controller, which
+// reads it in the launcher pod's status: an event of that pod would be a request to the API server that nobody looks at.
+func milestone(reason string) bool { return reason == reasonStarted || reason == reasonDone }
+
 // event tells the users of a pod what happened to its VM; of a launcher pod those of its instance too, when it is a warning.
 // What is said again and again is told the first, second, fourth, eighth time and so on.
 func (v *vm) event(kind, reason, message string) {
+	v.mutex.Lock()
+	launcher := isLauncher(v.pod)
+	v.mutex.Unlock()
+	if launcher && milestone(reason) {
+		return
+	}
 	v.announce(kind, reason, message, kind == corev1.EventTypeWarning)
 }
 

@@ -56,6 +56,24 @@ func TestLife(t *testing.T) {
 	})
 }
 
+// TestCosts counts what a guest that is soon up costs the API server: one status, and of a launcher pod no event.
+func TestCosts(t *testing.T) {
+	lie(t, func(b *bed) {
+		pod := b.create(func(pod *corev1.Pod) { pod.Labels = map[string]string{launch.RoleLabel: launch.Role} })
+		b.runner.guest(pod.UID).boots()
+		b.is(pod, "Running running ready")
+		patches := 0
+		for _, a := range b.client.Actions() {
+			if a.Matches("patch", "pods/status") {
+				patches++
+			}
+		}
+		if told := b.told(); patches != 1 || len(told) > 0 {
+			t.Errorf("%d statuses and the events %q", patches, told)
+		}
+	})
+}
+
 // TestRecordHoldsNoSecret looks for the environment and the annotations of a pod in its record.
 func TestRecordHoldsNoSecret(t *testing.T) {
 	lie(t, func(b *bed) {

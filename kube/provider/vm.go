@@ -393,7 +393,7 @@ func (v *vm) try(ctx context.Context) (Guest, string) {
 		return nil, v.failed(err, problems.HasErrors())
 	}
 	v.began(started, supervisor.State{})
-	v.event(corev1.EventTypeNormal, "Started", "The VM runs")
+	v.event(corev1.EventTypeNormal, reasonStarted, "The VM runs")
 	return started.Guest, ""
 }
 

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -13,8 +14,12 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// write keeps the status of the pod at the API server up to date. Changes that come while one is written are written
-// together.
+// together is how long a change of status waits for others. A request to the API server costs it more than anybody gains by
+// seeing a guest run before it is seen to be ready.
+const together = 100 * time.Millisecond
+
+// write keeps the status of the pod at the API server up to date. Changes that come soon after each other, or while one is
+// written, are written together.
 func (v *vm) write(ctx context.Context) {
 	for tries := 0; ; {
 		select {
@@ -22,6 +27,9 @@ func (v *vm) write(ctx context.Context) {
 		case <-v.gone:
 			return
 		case <-ctx.Done():
+			return
+		}
+		if !v.p.sleep(ctx, together) {
 			return
 		}
 		if err := v.flush(ctx); err == nil {
