@@ -41,7 +41,21 @@ export interface GuestReport {
   error?: string;
   time: string;
   boot?: string;
+  /** The parts of stages that have ended since the report before. */
+  modules?: BootModule[];
+  /** For how many seconds the guest's kernel had run. */
+  uptime?: number;
   result?: ReportResult;
+}
+
+/** A part of a stage of cloud-init that has ended. */
+export interface BootModule {
+  stage: string;
+  module: string;
+  /** In seconds since the start of the guest's kernel. */
+  start: number;
+  seconds: number;
+  outcome: 'SUCCESS' | 'WARN' | 'FAIL';
 }
 
 export interface ReportResult {
