@@ -1,0 +1,131 @@
+import type {ComponentChildren} from 'preact';
+import {useId} from 'preact/hooks';
+import texts from '../texts/components.json';
+import {Icon} from './icons';
+
+/** What every field has: its label above, help and error below. */
+export interface FieldProps {
+  label: string;
+  help?: ComponentChildren;
+  /** What is wrong with the value and what to do about it. */
+  error?: string | undefined;
+  /** Says beside the label that it may stay empty. */
+  optional?: boolean;
+  /** Takes both columns of a form. */
+  wide?: boolean;
+}
+
+/** The attributes that tie a control to its field. */
+export interface ControlProps {
+  id: string;
+  'aria-describedby'?: string;
+  'aria-invalid'?: boolean;
+}
+
+/** A control with its label. The control is made by children, which spreads what it gets onto the element. */
+export function Field({label, help, error, optional, wide, children}: FieldProps & {children: (control: ControlProps) => ComponentChildren}) {
+  const id = useId();
+  const described = [help && `${id}-help`, error && `${id}-error`].filter(Boolean).join(' ');
+  const control: ControlProps = {id, ...(described && {'aria-describedby': described}), ...(error && {'aria-invalid': true})};
+  return (
+    <div class={wide ? 'field form__wide' : 'field'}>
+      <label class="field__label" for={id}>{label}{optional && <span class="field__optional">{texts.optional}</span>}</label>
+      {children(control)}
+      {help && <div class="field__help" id={`${id}-help`}>{help}</div>}
+      {error && <div class="field__error" id={`${id}-error`}><Icon name="alert" />{error}</div>}
+    </div>
+  );
+}
+
+/** What controls of text have in common with the elements they are made of. */
+interface TextAttributes {
+  value: string | undefined;
+  onValue: (value: string) => void;
+  name?: string;
+  placeholder?: string;
+  required?: boolean;
+  disabled?: boolean;
+  readOnly?: boolean;
+  autofocus?: boolean;
+  autocomplete?: string;
+  maxLength?: number;
+  onBlur?: (e: FocusEvent) => void;
+  onKeyDown?: (e: KeyboardEvent) => void;
+  /** Keys, paths and addresses: letters of one width. */
+  mono?: boolean;
+}
+
+/** What a line of text has beside that. */
+interface LineAttributes extends TextAttributes {
+  type?: 'text' | 'password' | 'number' | 'search' | 'url' | 'email';
+  inputMode?: 'text' | 'numeric' | 'decimal' | 'url' | 'email';
+  /** The id of a datalist with suggestions. */
+  list?: string;
+  min?: number;
+  max?: number;
+  step?: number;
+}
+
+/** split takes the properties of the field out of those of a control. */
+function split<T extends FieldProps>({label, help, error, optional, wide, ...rest}: T) {
+  return {field: {label, help, error, optional: !!optional, wide: !!wide}, rest};
+}
+
+/** A line of text. */
+export function TextField(props: FieldProps & LineAttributes) {
+  const {field, rest: {mono, onValue, type = 'text', autocomplete = 'off', ...rest}} = split(props);
+  return (
+    <Field {...field}>
+      {(control) => <input type={type as 'text'} spellcheck={false} autocomplete={autocomplete as 'off'} {...rest} {...control} class={mono ? 'input input--mono' : 'input'}
+        onInput={(e) => onValue(e.currentTarget.value)} />}
+    </Field>
+  );
+}
+
+/** Lines of text. */
+export function AreaField(props: FieldProps & TextAttributes & {rows?: number}) {
+  const {field, rest: {mono, onValue, autocomplete = 'off', ...rest}} = split(props);
+  return (
+    <Field {...field}>
+      {(control) => <textarea spellcheck={false} autocomplete={autocomplete as 'off'} {...rest} {...control}
+        class={mono ? 'input input--area input--mono' : 'input input--area'} onInput={(e) => onValue(e.currentTarget.value)} />}
+    </Field>
+  );
+}
+
+/** One of several; children are the options. */
+export function SelectField(props: FieldProps & {value: string | undefined; onValue: (value: string) => void; name?: string; disabled?: boolean; children: ComponentChildren}) {
+  const {field, rest: {onValue, children, ...rest}} = split(props);
+  return (
+    <Field {...field}>
+      {(control) => <select {...rest} {...control} class="input" onChange={(e) => onValue(e.currentTarget.value)}>{children}</select>}
+    </Field>
+  );
+}
+
+/** What a check box shows. */
+export interface CheckProps extends Omit<FieldProps, 'optional'> {
+  checked: boolean;
+  onValue: (value: boolean) => void;
+  name?: string;
+  disabled?: boolean;
+}
+
+/** Yes or no. */
+export function CheckField({label, help, error, wide, onValue, ...rest}: CheckProps) {
+  const id = useId();
+  return (
+    <div class={wide ? 'field form__wide' : 'field'}>
+      <label class="check">
+        <input type="checkbox" {...rest} aria-describedby={help || error ? id : undefined} onChange={(e) => onValue(e.currentTarget.checked)} />
+        <span class="check__text">
+          {label}
+          {(help || error) && <span id={id}>
+            {help && <span class="field__help">{help}</span>}
+            {error && <span class="field__error"><Icon name="alert" />{error}</span>}
+          </span>}
+        </span>
+      </label>
+    </div>
+  );
+}
