@@ -61,7 +61,7 @@ test('values are added where people expect them, and quoted where readers differ
     t.append('spec.runcmd', 'a\nb\n');
   });
   const body = after.slice(after.indexOf('spec:'), after.indexOf('---'));
-  assert.match(body, /identity:[^]*guest:\n    timezone: Etc\/GMT\n  users:[^]*files:[^]*runcmd:\n  - \|\n    a\n    b\n  network:\n    nics:\n    - mac: "52:54:00:12:34:56"\n      dhcp4: true\n  hardware:\n    memory: 2Gi/);
+  assert.match(body, /identity:[^]*guest:\n    timezone: Etc\/GMT\n  x-unknown[^]*users:[^]*files:[^]*runcmd:\n  - \|\n    a\n    b\n  network:\n    nics:\n    - mac: "52:54:00:12:34:56"\n      dhcp4: true\n  hardware:\n    memory: 2Gi/);
   assert.match(body, /name: ada\n {4}uid: 0x10\n {4}groups: .*\n {4}password: "0644"\n/);
   assert.match(body, /- name: "no"\n {4}sshAuthorizedKeys:\n {4}- ssh-ed25519 AAAA\n/);
 });

@@ -119,14 +119,15 @@ export class Tree implements View {
     const parent = at.length > 1 ? this.document.getIn(at.slice(0, -1), true) : this.document.contents;
     if (!isMap(parent)) return;
     const names = order[String([...at.slice(0, -1)].reverse().find((s) => typeof s === 'string') ?? '')] ?? [];
-    const rank = (p: Pair) => (names.indexOf(keyOf(p)) + 1) || names.length + 1;
     const items = (parent as YAMLMap).items;
     const last = items[items.length - 1];
-    if (!last || keyOf(last) !== at[at.length - 1]) return;
-    const before = items.findIndex((p) => rank(p) > rank(last));
-    if (before >= 0) {
+    const rank = names.indexOf(String(at[at.length - 1]));
+    if (!last || rank < 0 || keyOf(last) !== at[at.length - 1]) return;
+    const ranks = items.slice(0, -1).map((p) => names.indexOf(keyOf(p)));
+    const behind = ranks.findLastIndex((r) => r >= 0 && r < rank);
+    if (behind >= 0 || ranks.some((r) => r > rank)) {
       items.pop();
-      items.splice(before, 0, last);
+      items.splice(behind + 1, 0, last);
     }
   }
 
