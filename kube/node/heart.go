@@ -88,6 +88,9 @@ func (h *heart) run(ctx context.Context, registered chan<- struct{}) error {
 		if _, ok := errors.AsType[*foreignError](err); ok {
 			return err
 		}
+		if _, ok := errors.AsType[*strangeError](err); ok {
+			return err
+		}
 		h.config.Logger.Warn("the node could not be registered; trying again", "node", h.config.Name, "in", delay, "error", err)
 		select {
 		case <-time.After(delay):
@@ -176,8 +179,7 @@ func (h *heart) register(ctx context.Context) (*corev1.Node, error) {
 	nodes := h.config.Heartbeat.CoreV1().Nodes()
 	old, err := nodes.Get(ctx, h.config.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		h.state.forget()
-		return nodes.Create(ctx, h.state.node(ctx), metav1.CreateOptions{})
+		return h.create(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -191,6 +193,9 @@ func (h *heart) register(ctx context.Context) (*corev1.Node, error) {
 			return nil, fmt.Errorf("%s: %w", host.Error(), err)
 		}
 	}
+	if err := h.recognise(ctx, old.UID); err != nil {
+		return nil, err
+	}
 	h.state.remember(old.Status.Conditions)
 	if old.Annotations[drainedAnnotation] != "" {
 		if err := cordon(ctx, h.config.Heartbeat, h.config.Name, false); err != nil {
@@ -202,6 +207,19 @@ func (h *heart) register(ctx context.Context) (*corev1.Node, error) {
 	return node, nil
 }
 
+// create makes the Node object in a cluster that is not a strange one.
+func (h *heart) create(ctx context.Context) (*corev1.Node, error) {
+	if err := h.recognise(ctx, ""); err != nil {
+		return nil, err
+	}
+	h.state.forget()
+	made, err := h.config.Heartbeat.CoreV1().Nodes().Create(ctx, h.state.node(ctx), metav1.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return made, h.recognise(ctx, made.UID)
+}
+
 // restore registers a Node again that somebody has deleted. Virtual Kubelet calls it when the status could not be written,
 // and writes it again when it returns nil.
 func (h *heart) restore(ctx context.Context, problem error) error {
@@ -209,8 +227,7 @@ func (h *heart) restore(ctx context.Context, problem error) error {
 		return problem
 	}
 	h.config.Logger.Warn("the Node object was deleted; it is registered again", "node", h.config.Name)
-	h.state.forget()
-	_, err := h.config.Heartbeat.CoreV1().Nodes().Create(ctx, h.state.node(ctx), metav1.CreateOptions{})
+	_, err := h.create(ctx)
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}

@@ -78,6 +78,10 @@ type Config struct {
 	// Recorder takes the events of the pod controller. Default: one that writes them with Client.
 	Recorder record.EventRecorder
 
+	// Recognise is asked whether a cluster is the one that this host's pods are of, before they are read there; a node that knows
+	// none of them would end their VMs. Its error ends the node. It is asked again when the Node object is made anew. Nil takes any.
+	Recognise func(Cluster) error
+
 	// Addresses are those at which the node is reached, at most one of each type. The API server dials the InternalIP.
 	Addresses []corev1.NodeAddress
 	// Server is the kubelet's API, which is served on Listener; what it asks of this node is filled in. With a nil Listener

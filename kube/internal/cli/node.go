@@ -109,7 +109,7 @@ whenever its process is told to end.`,
 	flags.StringVar(&f.clusterDomain, "cluster-domain", "cluster.local", "domain of the cluster, with --cluster-dns")
 	flags.StringToStringVar(&f.labels, "node-labels", nil, "further labels of the node: KEY=VALUE,...")
 	flags.StringArrayVar(&f.taints, "register-with-taint", nil, "taint of a node that registers for the first time: KEY[=VALUE]:EFFECT (repeatable)")
-	flags.StringToStringVar(&f.reserve, "reserve", map[string]string{"cpu": "500m", "memory": "1Gi"}, "what is kept from pods: cpu, memory, ephemeral-storage")
+	flags.StringToStringVar(&f.reserve, "reserve", defaultReserve(), "what is kept from pods: cpu, memory, ephemeral-storage; what is not named stays at its default")
 	flags.Int64Var(&f.maxPods, "max-pods", 110, "how many pods the node takes")
 	flags.StringArrayVar(&f.allowed.Paths, "allow-host-path", nil, "let pods name raw disks and devices in this directory of the host, beside those of claims (repeatable)")
 	flags.StringArrayVar(&f.allowed.Shares, "allow-share", nil, "let pods share this directory of the host with guests, beside those of claims (repeatable)")
@@ -241,7 +241,7 @@ func (n *nodeRun) run(ctx context.Context) error {
 	addresses := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: ips[0].String()}, {Type: corev1.NodeHostName, Address: n.name}}
 	c := node.Config{Name: n.name, Client: client, Heartbeat: beat, Provider: pods, Addresses: addresses, Labels: n.labels, Taints: n.tainted,
 		Host: node.ThisHost(n.state), Reserve: n.spared, MaxPods: n.maxPods, RuntimeVersion: "vmseed://" + release(),
-		KubeletVersion: kubelet(), Logger: n.log}
+		KubeletVersion: kubelet(), Recognise: n.recognise, Logger: n.log}
 	if n.listen != nowhere {
 		if err := n.serve(ctx, &c, config, client, keys); err != nil {
 			return err

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/vmseed/vmseed/internal/atomicfile"
 	"github.com/vmseed/vmseed/kube/node"
 	"github.com/vmseed/vmseed/kube/node/certs"
 )
@@ -32,9 +35,13 @@ func heartbeat(config *rest.Config) (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(c)
 }
 
-// reserved reads what is kept from pods.
-func reserved(texts map[string]string) (corev1.ResourceList, error) {
-	list := corev1.ResourceList{}
+// defaultReserve is what is kept from pods unless the flag says otherwise: room for this process, the supervisors and the system.
+func defaultReserve() map[string]string { return map[string]string{"cpu": "500m", "memory": "1Gi"} }
+
+// reserved reads what is kept from pods. What is not named is as by default.
+func reserved(named map[string]string) (corev1.ResourceList, error) {
+	list, texts := corev1.ResourceList{}, defaultReserve()
+	maps.Copy(texts, named)
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		switch corev1.ResourceName(name) {
 		case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
@@ -65,18 +72,53 @@ func (n *nodeRun) claim() error {
 	if was == n.name {
 		return nil
 	}
-	vms, err := os.ReadDir(filepath.Join(n.state, "vms"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	vms, err := n.hasVMs()
+	if err != nil {
 		return err
 	}
-	if was != "" && len(vms) > 0 {
+	if was != "" && vms {
 		return fmt.Errorf("%s has VMs of node %s, which node %s would end: start it with --name %s, drain it, or give this one a --state-dir of its own",
 			n.state, was, n.name, was)
 	}
-	if err := os.WriteFile(path+".new", []byte(n.name+"\n"), 0o600); err != nil {
+	return atomicfile.WriteBytes(path, []byte(n.name+"\n"))
+}
+
+// hasVMs reports whether there are VMs in the state directory.
+func (n *nodeRun) hasVMs() (bool, error) {
+	vms, err := os.ReadDir(filepath.Join(n.state, "vms"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return len(vms) > 0, err
+}
+
+// recognise keeps the VMs of one cluster from another, which knows none of their pods: it would be to end them.
+func (n *nodeRun) recognise(now node.Cluster) error {
+	path := filepath.Join(n.state, "cluster.json")
+	var known node.Cluster
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &known)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if vms, err := n.hasVMs(); err != nil {
+		return err
+	} else if vms && now.Other(known) {
+		return fmt.Errorf("%s has VMs of another cluster, and this one would have them ended: start the node with the kubeconfig of theirs, or give it a "+
+			"--state-dir of its own; if it is the same cluster, restored without its old objects, remove %s", n.state, path)
+	}
+	if !now.Other(known) { // what is not known now may be so later
+		now.Service, now.Node = cmp.Or(now.Service, known.Service), cmp.Or(now.Node, known.Node)
+	}
+	if now == known {
+		return nil
+	}
+	if text, err = json.Marshal(now); err != nil {
 		return err
 	}
-	return os.Rename(path+".new", path)
+	return atomicfile.WriteBytes(path, append(text, '\n'))
 }
 
 // life is the time of a node: until ctx is done or, with --drain, until the VMs of the node that is ready have ended after

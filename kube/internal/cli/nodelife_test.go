@@ -41,6 +41,50 @@ func TestClaim(t *testing.T) {
 	}
 }
 
+// TestRecognise: a state directory with VMs stays that of the cluster whose they are.
+func TestRecognise(t *testing.T) {
+	n := &nodeRun{nodeFlags: nodeFlags{state: t.TempDir()}}
+	a, b := node.Cluster{Service: "a", Node: "na"}, node.Cluster{Service: "b", Node: "nb"}
+	for _, c := range []node.Cluster{a, b, {Service: "a"}, a} {
+		if err := n.recognise(c); err != nil {
+			t.Errorf("%+v, without VMs: %v", c, err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(n.state, "vms", "uid"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []node.Cluster{a, {Service: "a"}, {Service: "a2", Node: "na"}, {}, {Node: "na"}, {Service: "a2"}} {
+		if err := n.recognise(c); err != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	for _, c := range []node.Cluster{b, {Service: "b"}, {Node: "nb"}} {
+		if err := n.recognise(c); err == nil || !strings.Contains(err.Error(), "VMs of another cluster") {
+			t.Errorf("%+v takes the VMs: %v", c, err)
+		}
+	}
+	if err := os.Remove(filepath.Join(n.state, "cluster.json")); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.recognise(b); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReserve: what the flag does not name is kept as by default.
+func TestReserve(t *testing.T) {
+	list, err := reserved(map[string]string{"cpu": "1"})
+	if err != nil || list.Cpu().String() != "1" || list.Memory().String() != "1Gi" {
+		t.Errorf("%v, %v", list, err)
+	}
+	if list, err = reserved(map[string]string{"memory": "0"}); err != nil || !list.Memory().IsZero() || list.Cpu().String() != "500m" {
+		t.Errorf("%v, %v", list, err)
+	}
+	if _, err := reserved(map[string]string{"gpu": "1"}); err == nil {
+		t.Error("a gpu is kept")
+	}
+}
+
 // slow is a provider whose pod runs until it is told otherwise.
 type slow struct {
 	vk.PodLifecycleHandler
