@@ -16,59 +16,63 @@ type condition struct {
 	message string
 }
 
-// setInstance puts a condition into a list. The time of its last transition changes with its status alone.
-func setInstance(list []virtv1.VirtualMachineInstanceCondition, c condition, now metav1.Time) []virtv1.VirtualMachineInstanceCondition {
-	next := virtv1.VirtualMachineInstanceCondition{Type: virtv1.VirtualMachineInstanceConditionType(c.kind), Status: c.status,
-		LastTransitionTime: now, Reason: c.reason, Message: c.message}
-	i := slices.IndexFunc(list, func(o virtv1.VirtualMachineInstanceCondition) bool { return string(o.Type) == c.kind })
+// either is a condition as KubeVirt's types have it. The two have the same fields, but for the type of one.
+type either interface {
+	virtv1.VirtualMachineCondition | virtv1.VirtualMachineInstanceCondition
+}
+
+// kindOf returns the type of a condition.
+func kindOf[C either](c C) string {
+	switch c := any(c).(type) {
+	case virtv1.VirtualMachineCondition:
+		return string(c.Type)
+	case virtv1.VirtualMachineInstanceCondition:
+		return string(c.Type)
+	}
+	return ""
+}
+
+// with returns what becomes of a condition, or of one that is not there. The time of its last transition changes with its
+// status alone.
+func with[C either](old C, next condition, now metav1.Time) C {
+	switch c := any(&old).(type) {
+	case *virtv1.VirtualMachineCondition:
+		if c.Status != next.status {
+			c.LastTransitionTime = now
+		}
+		c.Type, c.Status, c.Reason, c.Message = virtv1.VirtualMachineConditionType(next.kind), next.status, next.reason, next.message
+	case *virtv1.VirtualMachineInstanceCondition:
+		if c.Status != next.status {
+			c.LastTransitionTime = now
+		}
+		c.Type, c.Status, c.Reason, c.Message = virtv1.VirtualMachineInstanceConditionType(next.kind), next.status, next.reason, next.message
+	}
+	return old
+}
+
+// set puts a condition into a list.
+func set[C either](list []C, next condition, now metav1.Time) []C {
+	i := slices.IndexFunc(list, func(c C) bool { return kindOf(c) == next.kind })
 	if i < 0 {
-		return append(list, next)
+		var none C
+		return append(list, with(none, next, now))
 	}
-	if list[i].Status == c.status {
-		next.LastTransitionTime = list[i].LastTransitionTime
-	}
-	next.LastProbeTime = list[i].LastProbeTime
-	list[i] = next
+	list[i] = with(list[i], next, now)
 	return list
 }
 
-// instanceCondition returns a condition of an instance, or one without a type.
-func instanceCondition(list []virtv1.VirtualMachineInstanceCondition, kind virtv1.VirtualMachineInstanceConditionType) virtv1.VirtualMachineInstanceCondition {
+// drop takes a condition out of a list.
+func drop[C either, K ~string](list []C, kind K) []C {
+	return slices.DeleteFunc(list, func(c C) bool { return kindOf(c) == string(kind) })
+}
+
+// find returns a condition of a list, or one without a type.
+func find[C either, K ~string](list []C, kind K) C {
+	var none C
 	for _, c := range list {
-		if c.Type == kind {
+		if kindOf(c) == string(kind) {
 			return c
 		}
 	}
-	return virtv1.VirtualMachineInstanceCondition{}
-}
-
-// dropInstance takes a condition out of a list.
-func dropInstance(list []virtv1.VirtualMachineInstanceCondition, kind virtv1.VirtualMachineInstanceConditionType) []virtv1.VirtualMachineInstanceCondition {
-	return slices.DeleteFunc(list, func(c virtv1.VirtualMachineInstanceCondition) bool { return c.Type == kind })
-}
-
-// setMachine is setInstance for machines.
-func setMachine(list []virtv1.VirtualMachineCondition, c condition, now metav1.Time) []virtv1.VirtualMachineCondition {
-	next := virtv1.VirtualMachineCondition{Type: virtv1.VirtualMachineConditionType(c.kind), Status: c.status,
-		LastTransitionTime: now, Reason: c.reason, Message: c.message}
-	i := slices.IndexFunc(list, func(o virtv1.VirtualMachineCondition) bool { return string(o.Type) == c.kind })
-	if i < 0 {
-		return append(list, next)
-	}
-	if list[i].Status == c.status {
-		next.LastTransitionTime = list[i].LastTransitionTime
-	}
-	next.LastProbeTime = list[i].LastProbeTime
-	list[i] = next
-	return list
-}
-
-// hasMachine reports whether a machine has a condition.
-func hasMachine(list []virtv1.VirtualMachineCondition, kind virtv1.VirtualMachineConditionType) bool {
-	return slices.ContainsFunc(list, func(c virtv1.VirtualMachineCondition) bool { return c.Type == kind })
-}
-
-// dropMachine takes a condition out of a list.
-func dropMachine(list []virtv1.VirtualMachineCondition, kind virtv1.VirtualMachineConditionType) []virtv1.VirtualMachineCondition {
-	return slices.DeleteFunc(list, func(c virtv1.VirtualMachineCondition) bool { return c.Type == kind })
+	return none
 }

@@ -303,7 +303,7 @@ func TestLost(t *testing.T) {
 	w.node(running)
 	w.settle()
 	vm, vmi := w.status()
-	ready := instanceCondition(vmi.Conditions, virtv1.VirtualMachineInstanceReady)
+	ready := find(vmi.Conditions, virtv1.VirtualMachineInstanceReady)
 	if vm.Ready || ready.Reason != "NodeUnreachable" || vmi.Phase != "Running" || w.instance().GetUID() != first {
 		t.Errorf("machine %+v, Ready %+v", vm, ready)
 	}
@@ -443,7 +443,7 @@ func TestGate(t *testing.T) {
 			w := newWorld(t, gated)
 			w.settle()
 			_, vmi := w.status()
-			c := instanceCondition(vmi.Conditions, virtv1.VirtualMachineInstanceSynchronized)
+			c := find(vmi.Conditions, virtv1.VirtualMachineInstanceSynchronized)
 			if vmi.Phase != "Pending" || c.Reason != "FeatureGateDisabled" || w.pod() != nil {
 				t.Errorf("gate closed: %s, %+v", vmi.Phase, c)
 			}
@@ -490,7 +490,7 @@ func TestMalformed(t *testing.T) {
 			w := newWorld(t, c.object)
 			w.look(vmiReconciler{w.controller}.Reconcile)
 			vmi := statusOf[virtv1.VirtualMachineInstanceStatus](w.instance())
-			got := instanceCondition(vmi.Conditions, virtv1.VirtualMachineInstanceSynchronized)
+			got := find(vmi.Conditions, virtv1.VirtualMachineInstanceSynchronized)
 			if got.Reason != c.reason || !strings.Contains(got.Message, c.message) || w.pod() != nil {
 				t.Errorf("%+v", got)
 			}
@@ -502,10 +502,10 @@ func TestMalformed(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for kind, check := range map[string]func(virtv1.VirtualMachineStatus, virtv1.VirtualMachineInstanceStatus) bool{
 		"VirtualMachineInstance": func(vm virtv1.VirtualMachineStatus, _ virtv1.VirtualMachineInstanceStatus) bool {
-			return hasMachine(vm.Conditions, virtv1.VirtualMachineFailure) && vm.PrintableStatus == "Stopped"
+			return find(vm.Conditions, virtv1.VirtualMachineFailure).Type != "" && vm.PrintableStatus == "Stopped"
 		},
 		"Pod": func(vm virtv1.VirtualMachineStatus, vmi virtv1.VirtualMachineInstanceStatus) bool {
-			c := instanceCondition(vmi.Conditions, virtv1.VirtualMachineInstanceSynchronized)
+			c := find(vmi.Conditions, virtv1.VirtualMachineInstanceSynchronized)
 			return vm.PrintableStatus == "Starting" && c.Reason == "FailedCreate" && strings.HasPrefix(c.Message, "failed to create virtual machine pod: ") && vmi.Phase == "Pending"
 		},
 	} {

@@ -88,9 +88,9 @@ func (c *controller) unsettled(instance client.ObjectKey, old, now string, way .
 	return min(left, glance)
 }
 
-// step tells users that an object was made as it should be, which goes without saying while many are.
-func (c *controller) step(u *unstructured.Unstructured, note string) {
+// step tells users that something went as it should, which goes without saying while many machines start.
+func (c *controller) step(u *unstructured.Unstructured, reason, note string) {
 	if !c.starting.busy(c.now()) {
-		c.event(u, corev1.EventTypeNormal, reasonSuccessfulCreate, note)
+		c.event(u, corev1.EventTypeNormal, reason, note)
 	}
 }

@@ -50,6 +50,30 @@ func TestBusy(t *testing.T) {
 	}
 }
 
+// TestMilestones tells once that a guest runs, and that its first boot is done.
+func TestMilestones(t *testing.T) {
+	w := newWorld(t, always)
+	w.settle()
+	w.said()
+	w.node(running)
+	w.settle()
+	if d := cmp.Diff([]string{"Normal Started VirtualMachineInstance started."}, w.said()); d != "" {
+		t.Errorf("a guest that runs (-want +got):\n%s", d)
+	}
+	w.node(func(pod *corev1.Pod) {
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: launch.ConditionFirstBoot, Status: corev1.ConditionTrue, Reason: "FirstBootDone"})
+	})
+	w.settle()
+	if d := cmp.Diff([]string{"Normal FirstBootDone The guest's first boot is done"}, w.said()); d != "" {
+		t.Errorf("its first boot is done (-want +got):\n%s", d)
+	}
+	w.node(func(pod *corev1.Pod) { pod.Status.PodIPs = []corev1.PodIP{{IP: "10.0.0.2"}} })
+	w.settle()
+	if said := w.said(); len(said) > 0 {
+		t.Errorf("another address: %q", said)
+	}
+}
+
 // TestBusyRequest writes down what was done about a request, however many machines start: it must not be done twice.
 func TestBusyRequest(t *testing.T) {
 	w := newWorld(t, strings.Replace(always, "Always", "Manual", 1))
@@ -90,7 +114,7 @@ func TestTaken(t *testing.T) {
 		t.Errorf("wait %v", wait)
 	}
 	_, vmi := w.status()
-	if c := instanceCondition(vmi.Conditions, virtv1.VirtualMachineInstanceSynchronized); c.Reason != "FailedCreate" || !strings.Contains(c.Message, "the name is taken") {
+	if c := find(vmi.Conditions, virtv1.VirtualMachineInstanceSynchronized); c.Reason != "FailedCreate" || !strings.Contains(c.Message, "the name is taken") {
 		t.Errorf("%+v", c)
 	}
 	if err := w.client.Delete(context.Background(), w.instance()); err != nil {

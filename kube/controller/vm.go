@@ -162,7 +162,7 @@ func (p *vmPass) start(ctx context.Context) error {
 	}
 	p.starting.begin(p.key, begun{uid: vmi.GetUID(), at: p.now()})
 	p.state.vmi = vmi
-	p.step(p.state.vm, "Started the virtual machine by creating the new virtual machine instance "+vmi.GetName())
+	p.step(p.state.vm, reasonSuccessfulCreate, "Started the virtual machine by creating the new virtual machine instance "+vmi.GetName())
 	return nil
 }
 

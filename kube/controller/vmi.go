@@ -173,7 +173,7 @@ func (p *vmiPass) launch(ctx context.Context) error {
 	}
 	p.view.pod = objects.Pod
 	p.starting.begin(client.ObjectKeyFromObject(p.vmi), begun{uid: p.vmi.GetUID(), at: p.now(), launched: true})
-	p.step(p.vmi, "Created virtual machine pod "+objects.Pod.Name)
+	p.step(p.vmi, reasonSuccessfulCreate, "Created virtual machine pod "+objects.Pod.Name)
 	p.warn(append(slices.Clone(review.Problems), problems...))
 	return nil
 }
@@ -241,7 +241,7 @@ func (p *vmiPass) unlaunched(reason, message string) {
 
 // said reports whether the status says already why the instance waits.
 func (p *vmiPass) said(reason, message string) bool {
-	c := instanceCondition(p.old.Conditions, virtv1.VirtualMachineInstanceSynchronized)
+	c := find(p.old.Conditions, virtv1.VirtualMachineInstanceSynchronized)
 	return c.Status == corev1.ConditionFalse && c.Reason == reason && c.Message == message
 }
 
@@ -321,7 +321,7 @@ func (p *vmiPass) write(ctx context.Context) error {
 	now := p.view.status(p.old)
 	key := client.ObjectKeyFromObject(p.vmi)
 	if wait := p.unsettled(key, string(p.old.Phase), string(now.Phase), string(virtv1.Scheduling), string(virtv1.Scheduled)); wait > 0 &&
-		instanceCondition(now.Conditions, virtv1.VirtualMachineInstanceSynchronized).Status == corev1.ConditionTrue {
+		find(now.Conditions, virtv1.VirtualMachineInstanceSynchronized).Status == corev1.ConditionTrue {
 		p.wait = wait
 		return nil
 	}
@@ -330,7 +330,20 @@ func (p *vmiPass) write(ctx context.Context) error {
 	if err := patchStatus(ctx, p.client, p.vmi, p.old, now, lost); err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
+	p.milestones(now)
 	return nil
+}
+
+// milestones tells that the guest runs and that its first boot is done, when the status says so for the first time. The node has told
+// nobody: it leaves what its status says to those who read it.
+func (p *vmiPass) milestones(now virtv1.VirtualMachineInstanceStatus) {
+	if now.Phase == virtv1.Running && p.old.Phase != virtv1.Running {
+		p.step(p.vmi, reasonStarted, "VirtualMachineInstance started.") // KubeVirt's words
+	}
+	done := find(now.Conditions, launch.ConditionFirstBoot)
+	if done.Status == corev1.ConditionTrue && find(p.old.Conditions, launch.ConditionFirstBoot).Status != corev1.ConditionTrue {
+		p.step(p.vmi, done.Reason, "The guest's first boot is done")
+	}
 }
 
 // cluster gathers what an instance is read together with.

@@ -27,6 +27,8 @@ const (
 	reasonNodeUnreachable = "NodeUnreachable"
 	// reasonPaused is how nodes say that the guest's processors stand still, as after an error of its disk.
 	reasonPaused = "Paused"
+	// reasonStarted is that of the event of an instance whose guest runs.
+	reasonStarted = "Started"
 )
 
 // podView is what the status of an instance is made of: its launcher pod, if there is one, and the node of that.
@@ -108,7 +110,7 @@ func (v podView) ended() string {
 
 // conditions says how the instance is doing.
 func (v podView) conditions(out *virtv1.VirtualMachineInstanceStatus) {
-	set := func(c condition) { out.Conditions = setInstance(out.Conditions, c, v.now) }
+	set := func(c condition) { out.Conditions = set(out.Conditions, c, v.now) }
 	set(v.ready(out.Phase))
 	set(v.synchronized())
 	set(condition{kind: string(virtv1.VirtualMachineInstanceIsMigratable), status: corev1.ConditionFalse,
@@ -117,7 +119,7 @@ func (v podView) conditions(out *virtv1.VirtualMachineInstanceStatus) {
 	if scheduled.Status == corev1.ConditionFalse {
 		set(condition{kind: string(corev1.PodScheduled), status: scheduled.Status, reason: scheduled.Reason, message: scheduled.Message})
 	} else {
-		out.Conditions = dropInstance(out.Conditions, virtv1.VirtualMachineInstanceConditionType(corev1.PodScheduled))
+		out.Conditions = drop(out.Conditions, virtv1.VirtualMachineInstanceConditionType(corev1.PodScheduled))
 	}
 	if c := v.podCondition(launch.ConditionFirstBoot); c.Type != "" {
 		set(condition{kind: string(launch.ConditionFirstBoot), status: c.Status, reason: c.Reason, message: c.Message})
@@ -125,14 +127,14 @@ func (v podView) conditions(out *virtv1.VirtualMachineInstanceStatus) {
 	if c := v.podCondition(corev1.PodReady); c.Status == corev1.ConditionFalse && c.Reason == reasonPaused && out.Phase == virtv1.Running {
 		set(condition{kind: string(virtv1.VirtualMachineInstancePaused), status: corev1.ConditionTrue, reason: c.Reason, message: c.Message})
 	} else {
-		out.Conditions = dropInstance(out.Conditions, virtv1.VirtualMachineInstancePaused)
+		out.Conditions = drop(out.Conditions, virtv1.VirtualMachineInstancePaused)
 	}
 	agent := v.podCondition(launch.ConditionGuestAgent)
 	if agent.Status == corev1.ConditionTrue && out.Phase == virtv1.Running {
 		set(condition{kind: string(virtv1.VirtualMachineInstanceAgentConnected), status: corev1.ConditionTrue})
 		out.GuestOSInfo.PrettyName = cmp.Or(agent.Message, out.GuestOSInfo.PrettyName)
 	} else {
-		out.Conditions = dropInstance(out.Conditions, virtv1.VirtualMachineInstanceAgentConnected)
+		out.Conditions = drop(out.Conditions, virtv1.VirtualMachineInstanceAgentConnected)
 	}
 }
 

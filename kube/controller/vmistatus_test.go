@@ -71,7 +71,7 @@ func TestInstance(t *testing.T) {
 			c.view.vmi, c.view.now = empty(vmiKind), metav1.NewTime(epoch)
 			out := c.view.status(virtv1.VirtualMachineInstanceStatus{Phase: c.old})
 			words := func(kind virtv1.VirtualMachineInstanceConditionType) string {
-				x := instanceCondition(out.Conditions, kind)
+				x := find(out.Conditions, kind)
 				text := string(x.Status)
 				if x.Reason != "" {
 					text += " " + x.Reason + ": " + x.Message
@@ -109,18 +109,18 @@ func TestInstanceDetails(t *testing.T) {
 	if d := cmp.Diff(volumes, out.VolumeStatus); d != "" {
 		t.Errorf("volumes (-want +got):\n%s", d)
 	}
-	if out.GuestOSInfo.PrettyName != "Fedora CoreOS" || instanceCondition(out.Conditions, virtv1.VirtualMachineInstanceAgentConnected).Status != "True" {
+	if out.GuestOSInfo.PrettyName != "Fedora CoreOS" || find(out.Conditions, virtv1.VirtualMachineInstanceAgentConnected).Status != "True" {
 		t.Errorf("guest %+v", out.GuestOSInfo)
 	}
-	if c := instanceCondition(out.Conditions, "vmseed.dev/FirstBoot"); c.Reason != "Done" || out.NodeName != "n" || out.ActivePods["u"] != "n" || *out.QOSClass != "Burstable" {
+	if c := find(out.Conditions, "vmseed.dev/FirstBoot"); c.Reason != "Done" || out.NodeName != "n" || out.ActivePods["u"] != "n" || *out.QOSClass != "Burstable" {
 		t.Errorf("%+v", out)
 	}
 	pod.Status.Conditions = []corev1.PodCondition{on(corev1.PodReady, "False", "Paused", "no space left")}
-	if paused := (podView{vmi: vmi, pod: pod, now: metav1.NewTime(epoch)}).status(out); instanceCondition(paused.Conditions, virtv1.VirtualMachineInstancePaused).Message != "no space left" {
+	if paused := (podView{vmi: vmi, pod: pod, now: metav1.NewTime(epoch)}).status(out); find(paused.Conditions, virtv1.VirtualMachineInstancePaused).Message != "no space left" {
 		t.Errorf("a guest that stands still: %+v", paused.Conditions)
 	}
 	pod.Status.Conditions = nil
-	if again := (podView{vmi: vmi, pod: pod, now: metav1.NewTime(epoch)}).status(out); strings.Contains(cmp.Diff(out, again), "GuestOSInfo") || instanceCondition(again.Conditions, virtv1.VirtualMachineInstanceAgentConnected).Type != "" {
+	if again := (podView{vmi: vmi, pod: pod, now: metav1.NewTime(epoch)}).status(out); strings.Contains(cmp.Diff(out, again), "GuestOSInfo") || find(again.Conditions, virtv1.VirtualMachineInstanceAgentConnected).Type != "" {
 		t.Error("the agent is gone: the condition goes, and what it said stays")
 	}
 }

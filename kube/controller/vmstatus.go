@@ -74,7 +74,7 @@ func left(f *virtv1.VirtualMachineStartFailure, now time.Time) time.Duration {
 // status computes the status of a machine from the one it has.
 func (s machineState) status(old virtv1.VirtualMachineStatus) virtv1.VirtualMachineStatus {
 	out := *old.DeepCopy()
-	ready := instanceCondition(s.instance.Conditions, virtv1.VirtualMachineInstanceReady)
+	ready := find(s.instance.Conditions, virtv1.VirtualMachineInstanceReady)
 	out.Created = s.vmi != nil
 	out.Ready = s.vmi != nil && ready.Status == corev1.ConditionTrue
 	// Before the first instance nothing is recorded, so that a start which was asked for can be told from one that was not.
@@ -141,24 +141,24 @@ func (s machineState) conditions(out *virtv1.VirtualMachineStatus, ready virtv1.
 	case ready.Type == "":
 		c.status, c.reason, c.message = corev1.ConditionFalse, "VMIConditionMissing", "VMI is missing the Ready condition"
 	}
-	out.Conditions = setMachine(out.Conditions, c, s.now)
+	out.Conditions = set(out.Conditions, c, s.now)
 	if s.failure.kind == "" {
-		out.Conditions = dropMachine(out.Conditions, virtv1.VirtualMachineFailure)
+		out.Conditions = drop(out.Conditions, virtv1.VirtualMachineFailure)
 	} else {
-		out.Conditions = setMachine(out.Conditions, s.failure, s.now)
+		out.Conditions = set(out.Conditions, s.failure, s.now)
 	}
 	if s.vmi != nil && !s.final() && !s.upToDate() {
-		out.Conditions = setMachine(out.Conditions, condition{kind: string(virtv1.VirtualMachineRestartRequired), status: corev1.ConditionTrue, message: restartMessage}, s.now)
+		out.Conditions = set(out.Conditions, condition{kind: string(virtv1.VirtualMachineRestartRequired), status: corev1.ConditionTrue, message: restartMessage}, s.now)
 	} else {
-		out.Conditions = dropMachine(out.Conditions, virtv1.VirtualMachineRestartRequired)
+		out.Conditions = drop(out.Conditions, virtv1.VirtualMachineRestartRequired)
 	}
 	own := []virtv1.VirtualMachineConditionType{virtv1.VirtualMachineReady, virtv1.VirtualMachineFailure, virtv1.VirtualMachineRestartRequired}
 	out.Conditions = slices.DeleteFunc(out.Conditions, func(c virtv1.VirtualMachineCondition) bool {
-		return s.vmi != nil && !slices.Contains(own, c.Type) && instanceCondition(s.instance.Conditions, virtv1.VirtualMachineInstanceConditionType(c.Type)).Type == ""
+		return s.vmi != nil && !slices.Contains(own, c.Type) && find(s.instance.Conditions, virtv1.VirtualMachineInstanceConditionType(c.Type)).Type == ""
 	})
 	for _, c := range s.instance.Conditions {
 		if kind := virtv1.VirtualMachineConditionType(c.Type); s.vmi != nil && !slices.Contains(own, kind) {
-			out.Conditions = setMachine(out.Conditions, condition{kind: string(kind), status: c.Status, reason: c.Reason, message: c.Message}, c.LastTransitionTime)
+			out.Conditions = set(out.Conditions, condition{kind: string(kind), status: c.Status, reason: c.Reason, message: c.Message}, c.LastTransitionTime)
 		}
 	}
 }
@@ -166,9 +166,9 @@ func (s machineState) conditions(out *virtv1.VirtualMachineStatus, ready virtv1.
 // printable is the first of KubeVirt's words that is true, in KubeVirt's order. Those for migrations, importers and
 // receivers never are.
 func (s machineState) printable(out virtv1.VirtualMachineStatus) virtv1.VirtualMachinePrintableStatus {
-	paused := instanceCondition(s.instance.Conditions, virtv1.VirtualMachineInstancePaused).Status == corev1.ConditionTrue
-	scheduled := instanceCondition(s.instance.Conditions, virtv1.VirtualMachineInstanceConditionType(corev1.PodScheduled))
-	synchronized := instanceCondition(s.instance.Conditions, virtv1.VirtualMachineInstanceSynchronized)
+	paused := find(s.instance.Conditions, virtv1.VirtualMachineInstancePaused).Status == corev1.ConditionTrue
+	scheduled := find(s.instance.Conditions, virtv1.VirtualMachineInstanceConditionType(corev1.PodScheduled))
+	synchronized := find(s.instance.Conditions, virtv1.VirtualMachineInstanceSynchronized)
 	waits := func(reason string) bool {
 		return synchronized.Status == corev1.ConditionFalse && synchronized.Reason == reason
 	}
