@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 
 	"github.com/vmseed/vmseed"
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/internal/supervisor"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
 	"github.com/vmseed/vmseed/seed"
@@ -51,11 +53,7 @@ func (d *Daemon) Render(ctx context.Context, documents []Document, o RenderOptio
 		own.generation += o.Generation
 		placed, problems := d.place(m, own)
 		l = append(l, problems...)
-		render := d.options.Engine.Render
-		if o.Run {
-			render = d.renderRun
-		}
-		s, problems := render(placed, vmseed.RenderOptions{DataSource: o.DataSource})
+		s, problems := d.render(placed, o)
 		l = append(l, problems...)
 		out = append(out, Rendering{Machine: placed, Seed: s})
 	}
@@ -65,9 +63,21 @@ func (d *Daemon) Render(ctx context.Context, documents []Document, o RenderOptio
 	return out, l
 }
 
-// renderRun renders what a start would, but for the signature of a VM's own URL, whose key belongs to the VM's directory.
-func (d *Daemon) renderRun(m machine.Machine, o vmseed.RenderOptions) (seed.Seed, diag.List) {
-	s, l, _ := d.launcher.Render(m, o, func() (secret.Text, error) { return secret.Text{}, nil })
+// render renders a placed machine. In the preview of a run, the URL to which a guest reports is signed when the VM has run before:
+// the key is drawn when it gets its directory.
+func (d *Daemon) render(m machine.Machine, o RenderOptions) (seed.Seed, diag.List) {
+	options := vmseed.RenderOptions{DataSource: o.DataSource}
+	if !o.Run {
+		return d.options.Engine.Render(m, options)
+	}
+	s, l, _ := d.launcher.Render(m, options, func() (key secret.Text, _ error) {
+		if _, s, err := d.find(o.Machine); err == nil {
+			if _, err := os.Stat(d.dir(s)); err == nil {
+				key, _ = supervisor.ReportKey(d.dir(s))
+			}
+		}
+		return key, nil
+	})
 	return s, l
 }
 

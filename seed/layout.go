@@ -12,7 +12,9 @@ import (
 // and Debian read, and that of Flatcar.
 const (
 	IgnitionItem = "opt/com.coreos/config"
-	FlatcarItem  = "opt/org.flatcar-linux/config"
+	// CredentialItem begins the names of the items that hold systemd's credentials (systemd.exec(5), "Credentials").
+	CredentialItem = "opt/io.systemd.credentials/"
+	FlatcarItem    = "opt/org.flatcar-linux/config"
 )
 
 // IgnitionFile is the name of an Ignition config in a directory.

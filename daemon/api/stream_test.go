@@ -143,13 +143,19 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// events opens a stream of events as a browser does.
+// events opens the stream of the daemon's events.
 func (s *service) events(t *testing.T, query string, header ...string) *bufio.Reader {
+	t.Helper()
+	return s.stream(t, "/events"+query, header...)
+}
+
+// stream opens a stream of events as a browser does.
+func (s *service) stream(t *testing.T, path string, header ...string) *bufio.Reader {
 	t.Helper()
 	if _, err := s.Version(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	q, err := http.NewRequestWithContext(t.Context(), "GET", s.server.URL()+"/api/v1/events"+query, nil)
+	q, err := http.NewRequestWithContext(t.Context(), "GET", s.server.URL()+client.Prefix+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,6 +44,7 @@ type Method string
 // The methods.
 const (
 	ByToken    Method = "token"
+	ByCookie   Method = "cookie"
 	ByPassword Method = "password"
 )
 

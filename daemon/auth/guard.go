@@ -113,8 +113,11 @@ func (g *Guard) Password(ctx context.Context, name string, password secret.Text,
 
 // Token returns whose token this is, and counts as its use. The error is ErrExpired, or that of a users file which cannot
 // be read.
-func (g *Guard) Token(token secret.Text) (Identity, error) {
-	id, hashed, ok := g.tokens.use(token)
+func (g *Guard) Token(token secret.Text) (Identity, error) { return g.token(token, true) }
+
+// token returns whose token this is.
+func (g *Guard) token(token secret.Text, counts bool) (Identity, error) {
+	id, hashed, ok := g.tokens.find(token, counts)
 	if !ok {
 		return Identity{}, ErrExpired
 	}
@@ -132,10 +135,11 @@ func (g *Guard) Token(token secret.Text) (Identity, error) {
 }
 
 // Still returns ErrExpired when who once made a request would not be let in any more: the token has ended, or the user's
-// password is another one. For a token it counts as its use. Any other error is that of a users file which cannot be read.
+// password is another one. For a token it counts as its use, but not for a cookie's: nobody may sit before a page that is
+// open. Any other error is that of a users file which cannot be read.
 func (g *Guard) Still(id Identity) error {
 	if !id.token.IsZero() {
-		_, err := g.Token(id.token)
+		_, err := g.token(id.token, id.Method != ByCookie)
 		return err
 	}
 	current, exists, err := g.users.lookup(id.Name)
@@ -144,6 +148,9 @@ func (g *Guard) Still(id Identity) error {
 	}
 	return err
 }
+
+// Use counts as a use of the token that a request was made with: its user does something over a connection that stays.
+func (g *Guard) Use(id Identity) { g.tokens.find(id.token, true) }
 
 // End ends the token that a request was made with, if it was.
 func (g *Guard) End(id Identity) { g.tokens.revoke(id.token) }

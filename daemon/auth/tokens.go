@@ -86,8 +86,8 @@ func (t *tokens) remove(h digest) {
 	}
 }
 
-// use returns the session of a token that is not over.
-func (t *tokens) use(token secret.Text) (Identity, string, bool) {
+// find returns the session of a token that is not over. That may count as a use of it.
+func (t *tokens) find(token secret.Text, counts bool) (Identity, string, bool) {
 	h := hashToken(token)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -100,7 +100,9 @@ func (t *tokens) use(token secret.Text) (Identity, string, bool) {
 		t.remove(h)
 		return Identity{}, "", false
 	}
-	s.used = now
+	if counts {
+		s.used = now
+	}
 	return s.identity, s.password, true
 }
 

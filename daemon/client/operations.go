@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/vmseed/vmseed/report"
 )
 
 // Version returns what runs there.
@@ -147,6 +149,18 @@ func (c *Client) Reset(ctx context.Context, id string) (Machine, error) {
 // Render returns what guests would read.
 func (c *Client) Render(ctx context.Context, r RenderRequest) (RenderResult, error) {
 	return get[RenderResult](ctx, c, call{method: http.MethodPost, path: "/render", body: r})
+}
+
+// Given returns what a machine's guest was given at its last start. The error says that it is not found for one that never ran.
+func (c *Client) Given(ctx context.Context, id string, reveal bool) (RenderResult, error) {
+	q := url.Values{"reveal": {strconv.FormatBool(reveal)}}
+	return get[RenderResult](ctx, c, call{method: http.MethodGet, path: "/machines/" + url.PathEscape(id) + "/seed", query: q})
+}
+
+// Boot returns what a machine's guest has said of its current or last run, each module of it.
+func (c *Client) Boot(ctx context.Context, id string) ([]report.Event, error) {
+	out, err := get[BootReports](ctx, c, call{method: http.MethodGet, path: "/machines/" + url.PathEscape(id) + "/boot"})
+	return out.Reports, err
 }
 
 // RenderMachine returns what a machine's guest would read at its next start, or with documents for one run at that.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,8 +73,27 @@ func (s *Server) route(x *exchange, r *http.Request) {
 	case below(path, pathAPI):
 		s.admit(x, r, s.config.API)
 	default:
-		serve(x, r, s.config.Pages)
+		s.page(x, r)
 	}
+}
+
+// page serves a page, to whoever asks. It knows who that is when the browser has a cookie that is still good.
+func (s *Server) page(x *exchange, r *http.Request) {
+	if id, ok, err := s.config.Guard.Cookie(r, s.config.Plain); ok && err == nil {
+		r = x.known(r, id)
+	}
+	serve(x, r, s.config.Pages)
+	x.denied = r.Method == http.MethodPost && (x.status == http.StatusForbidden || x.status == http.StatusTooManyRequests)
+}
+
+// known notes who makes a request. What is behind the door has no use for the password or the token.
+func (x *exchange) known(r *http.Request, id auth.Identity) *http.Request {
+	x.user = id.Name
+	r = r.WithContext(auth.NewContext(r.Context(), id))
+	x.ctx = r.Context()
+	r.Header.Del("Authorization")
+	r.Header.Del("Cookie")
+	return r
 }
 
 // ownSite refuses requests that a page of another site has made and that may change something. A connection that is upgraded
@@ -125,11 +145,7 @@ func (s *Server) admit(x *exchange, r *http.Request, h http.Handler) {
 	var slow *auth.SlowDownError
 	switch {
 	case err == nil:
-		x.user = id.Name
-		// What is behind the door has no use for the password or the token.
-		r = r.WithContext(auth.NewContext(r.Context(), id))
-		x.ctx = r.Context()
-		r.Header.Del("Authorization")
+		r = x.known(r, id)
 		if limit := s.config.Limits.Body; r.ContentLength > limit {
 			x.Header().Set("Connection", "close") // rather than read what nobody wants
 			x.problem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit))
@@ -144,6 +160,8 @@ func (s *Server) admit(x *exchange, r *http.Request, h http.Handler) {
 		x.denied = true
 		x.Header().Set("Retry-After", seconds(slow))
 		x.problem(http.StatusTooManyRequests, err.Error())
+	case errors.Is(err, errOtherOrigin):
+		x.problem(http.StatusForbidden, err.Error())
 	case errors.Is(err, auth.ErrDenied), errors.Is(err, auth.ErrExpired), errors.Is(err, errNobody):
 		x.denied = errors.Is(err, auth.ErrDenied)
 		x.challenge(err)
@@ -160,9 +178,22 @@ func seconds(slow *auth.SlowDownError) string {
 // errNobody means that a request says nothing about who makes it.
 var errNobody = errors.New("log in first, and send the token as Authorization: Bearer")
 
-// identify finds out who makes a request.
+// errOtherOrigin means that a request has the cookie of a page, and that the browser does not say that the page made it.
+var errOtherOrigin = errors.New("a cookie lets in only what the daemon's own page asks for")
+
+// identify finds out who makes a request. The cookie of a page is for the API that the page uses.
 func (s *Server) identify(x *exchange, r *http.Request) (auth.Identity, error) {
 	headers := r.Header.Values("Authorization")
+	if len(headers) == 0 && below(x.path, pathAPI) {
+		id, ok, err := s.config.Guard.Cookie(r, s.config.Plain)
+		switch {
+		case !ok:
+			return auth.Identity{}, errNobody
+		case err == nil && !sameOrigin(r):
+			return auth.Identity{}, errOtherOrigin
+		}
+		return id, err
+	}
 	if len(headers) != 1 {
 		return auth.Identity{}, errNobody
 	}
@@ -178,6 +209,27 @@ func (s *Server) identify(x *exchange, r *http.Request) (auth.Identity, error) {
 		return s.config.Guard.Password(r.Context(), name, secret.New(password), x.from)
 	}
 	return auth.Identity{}, errNobody
+}
+
+// sameOrigin reports whether a browser says that a page of this very origin makes a request, or that its user does who has
+// typed or followed an address. Only reading does without a word of the browser: old ones say nothing then, and no other site
+// reads the answer. Another port of this host is another origin, though it gets the same cookies.
+func sameOrigin(r *http.Request) bool {
+	reads := (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.Header.Get("Upgrade") == ""
+	switch site := r.Header.Get("Sec-Fetch-Site"); {
+	case site == "same-origin":
+		return true
+	case site == "none":
+		return reads
+	case site != "":
+		return false
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return reads
+	}
+	u, err := url.Parse(origin)
+	return err == nil && u.Host == r.Host
 }
 
 // challenge says how to prove who one is. Browsers ask their users for a password when they see Basic, which is for

@@ -45,7 +45,8 @@ type Config struct {
 	Guard *auth.Guard
 	// OVirt serves /ovirt-engine/api and below, API /api/v1 and below. Both get authenticated requests only.
 	OVirt, API http.Handler
-	// Pages serves every other path, to everybody. It may be nil.
+	// Pages serves every other path, to everybody. Requests with a good cookie say whose they are; see auth.FromContext. It may
+	// be nil.
 	Pages http.Handler
 	// Healthy says what is wrong with the daemon. It may be nil.
 	Healthy func(context.Context) error

@@ -15,10 +15,7 @@ import (
 
 // Where systemd looks for credentials (systemd.exec(5), "Credentials"): in OEM strings of this form, and in items of the
 // firmware configuration device below this directory.
-const (
-	stringPrefix = "io.systemd.credential.binary:"
-	itemPrefix   = "opt/io.systemd.credentials/"
-)
+const stringPrefix = "io.systemd.credential.binary:"
 
 // The limits of OEM strings, which all stand in one structure of type 11 (SMBIOS 3.7, sections 6.1.3 and 7.12).
 const (
@@ -91,7 +88,7 @@ func (f Firmware) credentials(s seed.Seed) ([]blob, error) {
 	var out []blob
 	for _, c := range all {
 		if items[c.Name] {
-			out = append(out, blob{content: []byte(c.Content.Reveal()), attach: seed.Attachment{Kind: seed.FwCfgFile, Name: itemPrefix + c.Name}})
+			out = append(out, blob{content: []byte(c.Content.Reveal()), attach: seed.Attachment{Kind: seed.FwCfgFile, Name: seed.CredentialItem + c.Name}})
 			continue
 		}
 		out = append(out, blob{content: []byte(oemString(c)), attach: seed.Attachment{Kind: seed.SMBIOSRow, Type: 11, Field: "path", Name: c.Name}})
@@ -104,7 +101,7 @@ func (f Firmware) credentials(s seed.Seed) ([]blob, error) {
 		remedy := "deliver them by fw_cfg"
 		if f.form == "fw_cfg" {
 			remedy = fmt.Sprintf("let the guest fetch large files itself: an item has a name of at most %d characters, and these are strings because theirs are longer",
-				maxItemName-1-len(itemPrefix))
+				maxItemName-1-len(seed.CredentialItem))
 		}
 		return nil, fmt.Errorf("%w; %s", err, remedy)
 	}
@@ -119,7 +116,7 @@ func (f Firmware) items(s seed.Seed) map[string]bool {
 	}
 	bySize := slices.SortedStableFunc(slices.Values(s.Firmware.Credentials), func(a, b seed.Credential) int { return cmp.Compare(b.Content.Len(), a.Content.Len()) })
 	for _, c := range bySize {
-		if checkItem(itemPrefix+c.Name) == nil && len(items)+len(s.Firmware.FwCfg) < maxItems {
+		if checkItem(seed.CredentialItem+c.Name) == nil && len(items)+len(s.Firmware.FwCfg) < maxItems {
 			items[c.Name] = true
 		}
 	}

@@ -233,7 +233,7 @@ func describe(o Options, m machine.Machine, attached []seed.Attachment) string {
 	var parts []string
 	for _, x := range attached {
 		switch {
-		case x.Kind == seed.FwCfgFile && strings.HasPrefix(x.Name, "opt/io.systemd.credentials/"):
+		case x.Kind == seed.FwCfgFile && strings.HasPrefix(x.Name, seed.CredentialItem):
 			parts = append(parts, "credentials by fw_cfg")
 		case x.Kind == seed.FwCfgFile:
 			parts = append(parts, x.Name+" by fw_cfg")

@@ -1,13 +1,17 @@
 package boot
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
+	"github.com/vmseed/vmseed"
 	"github.com/vmseed/vmseed/delivery"
 	"github.com/vmseed/vmseed/internal/supervisor"
+	"github.com/vmseed/vmseed/secret"
 	"github.com/vmseed/vmseed/seed"
 )
 
@@ -18,7 +22,7 @@ func (l *Launcher) Given(dir string) (seed.Seed, error) {
 	if err != nil {
 		return seed.Seed{}, err
 	}
-	out := seed.Seed{Machine: seed.Name{Namespace: plan.Namespace, Name: plan.Name}}
+	g := given{engine: l.Engine, items: items(plan), seed: seed.Seed{Machine: seed.Name{Namespace: plan.Namespace, Name: plan.Name}}}
 	entries, err := os.ReadDir(dir)
 	errs := []error{err}
 	for _, e := range entries {
@@ -26,22 +30,53 @@ func (l *Launcher) Given(dir string) (seed.Seed, error) {
 			below, err := os.ReadDir(filepath.Join(dir, e.Name()))
 			errs = append(errs, err)
 			for _, x := range below {
-				errs = append(errs, l.readBack(filepath.Join(dir, e.Name(), x.Name()), &out))
+				errs = append(errs, g.readBack(filepath.Join(dir, e.Name(), x.Name())))
 			}
 		} else if names(plan, "/"+e.Name()) {
-			errs = append(errs, l.readBack(filepath.Join(dir, e.Name()), &out))
+			errs = append(errs, g.readBack(filepath.Join(dir, e.Name())))
 		}
 	}
-	return out, errors.Join(errs...)
+	return g.seed, errors.Join(errs...)
+}
+
+// given is a seed that is read back.
+type given struct {
+	engine *vmseed.Engine
+	// items are the names of firmware configuration items, by the files that hold them.
+	items map[string]string
+	seed  seed.Seed
+}
+
+// item is QEMU's argument for a firmware configuration item, in which a comma is written twice.
+var item = regexp.MustCompile(`^name=((?:[^,]|,,)+),file=((?:[^,]|,,)+)$`)
+
+// items finds the firmware configuration items of a plan.
+func items(plan supervisor.Plan) map[string]string {
+	out := map[string]string{}
+	for _, a := range plan.Attempts {
+		for _, arg := range a.Args {
+			if m := item.FindStringSubmatch(arg); m != nil {
+				out[strings.ReplaceAll(m[2], ",,", ",")] = m[1]
+			}
+		}
+	}
+	return out
 }
 
 // readBack adds what a delivery wrote to a path. Of a VM's other files, such as its disks, there is nothing to add.
-func (l *Launcher) readBack(path string, to *seed.Seed) error {
+func (g *given) readBack(path string) error {
+	to := &g.seed
 	medium, isMedium := strings.CutPrefix(filepath.Base(path), to.Machine.String()+".")
 	if !isMedium && !strings.HasPrefix(filepath.Base(path), "seed.") {
 		return nil
 	}
-	part, err := l.Engine.Open(path)
+	if credential, ok := strings.CutPrefix(g.items[path], seed.CredentialItem); ok {
+		content, err := os.ReadFile(path)
+		to.DataSource = "credentials"
+		to.Firmware.Credentials = append(to.Firmware.Credentials, seed.Credential{Name: credential, Content: secret.FromBytes(content)})
+		return err
+	}
+	part, err := g.engine.Open(path)
 	if errors.Is(err, delivery.ErrNotSeed) {
 		return nil
 	}
@@ -51,17 +86,17 @@ func (l *Launcher) readBack(path string, to *seed.Seed) error {
 	for _, v := range part.Volumes {
 		if isMedium {
 			v.Name = strings.TrimSuffix(medium, filepath.Ext(medium))
-		} else {
-			to.DataSource = part.DataSource
 		}
 		to.Volumes = append(to.Volumes, v)
 	}
-	if to.DataSource == "" {
-		to.DataSource = part.DataSource
+	if !isMedium && (to.DataSource == "" || len(part.Firmware.FwCfg) == 0) {
+		to.DataSource = part.DataSource // an Ignition config may be beside the seed proper
 	}
 	to.Trees = append(to.Trees, part.Trees...)
-	to.Firmware.FwCfg = append(to.Firmware.FwCfg, part.Firmware.FwCfg...)
 	to.Firmware.Credentials = append(to.Firmware.Credentials, part.Firmware.Credentials...)
-	to.Firmware.SMBIOS = append(to.Firmware.SMBIOS, part.Firmware.SMBIOS...)
+	for _, f := range part.Firmware.FwCfg {
+		f.Name = cmp.Or(g.items[path], f.Name, seed.IgnitionItem)
+		to.Firmware.FwCfg = append(to.Firmware.FwCfg, f)
+	}
 	return nil
 }

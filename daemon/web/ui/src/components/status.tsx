@@ -5,16 +5,16 @@ import type {Status} from '../lib/types';
 /** What a state means for who looks at it. Each has a shape of its own, so that colour says nothing alone. */
 export type Tone = 'ok' | 'busy' | 'warn' | 'bad' | 'idle';
 
-const ring = <circle cx="6" cy="6" r="4.25" fill="none" stroke="currentColor" stroke-width="1.5" />;
+const ring = () => <circle cx="6" cy="6" r="4.25" fill="none" stroke="currentColor" stroke-width="1.5" />;
 
 /** The shapes, the same as those of the templates. */
 function shape(tone: Tone) {
   switch (tone) {
     case 'ok': return <circle cx="6" cy="6" r="5" />;
-    case 'idle': return ring;
+    case 'idle': return ring();
     case 'warn': return <path d="M6 .75 11.5 11H.5Z" />;
     case 'bad': return <path d="M6 .5 11.5 6 6 11.5.5 6Z" />;
-    case 'busy': return <><path d="M6 1a5 5 0 0 1 0 10Z" />{ring}</>;
+    case 'busy': return <><path d="M6 1a5 5 0 0 1 0 10Z" />{ring()}</>;
   }
 }
 

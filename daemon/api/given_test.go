@@ -1,0 +1,141 @@
+//go:build linux
+
+package api_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/vmseed/vmseed/daemon/client"
+	"github.com/vmseed/vmseed/daemon/daemontest"
+	"github.com/vmseed/vmseed/internal/supervisor/supervisortest"
+	"github.com/vmseed/vmseed/secret"
+)
+
+// contents are the files of a seed, by where they stand.
+func contents(s client.Seed) map[string]string {
+	out := map[string]string{}
+	for _, v := range s.Volumes {
+		for _, f := range v.Files {
+			out[v.Name+":"+v.Label+"/"+f.Path] = f.Content.Reveal()
+		}
+	}
+	for _, tree := range s.Trees {
+		for _, f := range tree.Files {
+			out[tree.Name+"/"+f.Path] = f.Content.Reveal()
+		}
+	}
+	for _, f := range s.Firmware {
+		out["fw_cfg/"+f.Path] = f.Content.Reveal()
+	}
+	return out
+}
+
+// TestGiven holds what a guest was given against what the preview showed of it before, whatever the data source.
+func TestGiven(t *testing.T) {
+	for _, source := range []string{"nocloud", "configdrive", "ec2", "openstack", "ignition"} {
+		t.Run(source, func(t *testing.T) {
+			s := begin(t)
+			ctx, cancel := context.WithTimeout(t.Context(), daemontest.Limit)
+			defer cancel()
+			text := documents("vm1", supervisortest.Good, "")[0].Text.Reveal() +
+				"  dataSource: " + source + "\n  users:\n  - {name: alice, password: canary-of-alice}\n"
+			made, err := s.Create(ctx, client.CreateRequest{Documents: []client.Document{{Name: "vm1.yaml", Text: secret.New(text)}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := made.Machines[0].ID
+			if _, err := s.Given(ctx, id, false); status(err) != http.StatusNotFound {
+				t.Errorf("before the first start: %v", err)
+			}
+			for _, reveal := range []bool{false, true} {
+				preview, err := s.RenderMachine(ctx, id, client.RenderRequest{Run: true, Reveal: reveal})
+				if err != nil || len(preview.Seeds) != 1 || preview.FirstBoot == nil {
+					t.Fatal(preview.Diagnostics, err)
+				}
+				if !reveal {
+					if _, err := s.Start(ctx, id, client.StartRequest{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				given, err := s.Given(ctx, id, reveal)
+				if err != nil || len(given.Seeds) != 1 {
+					t.Fatal(len(given.Seeds), err)
+				}
+				if preview, err = s.RenderMachine(ctx, id, client.RenderRequest{Run: true, Reveal: reveal}); err != nil {
+					t.Fatal(err)
+				}
+				want, got := contents(preview.Seeds[0]), contents(given.Seeds[0])
+				if len(want) == 0 || len(got) != len(want) {
+					t.Errorf("given %d files, shown %d", len(got), len(want))
+				}
+				for name, text := range want {
+					if got[name] != text {
+						t.Errorf("%s: %d bytes were given and %d are shown", name, len(got[name]), len(text))
+					}
+					for _, line := range strings.Split(got[name], "\n") {
+						if !reveal && (strings.Contains(line, "$6$") || strings.Contains(line, "vmseed/report/") && !strings.Contains(line, "******")) {
+							t.Errorf("%s shows a secret", name)
+						}
+					}
+				}
+				if given.Seeds[0].DataSource != source {
+					t.Errorf("the data source is %q", given.Seeds[0].DataSource)
+				}
+			}
+		})
+	}
+}
+
+// TestRunsFirstBoot says beside the preview whether the guest would set itself up again.
+func TestRunsFirstBoot(t *testing.T) {
+	s := begin(t)
+	ctx, cancel := context.WithTimeout(t.Context(), daemontest.Limit)
+	defer cancel()
+	id := s.started(t, "vm1", supervisortest.Good)
+	if _, err := s.WaitFirstBoot(ctx, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	for data, want := range map[string]bool{"#cloud-config\n{}\n": false, "#cloud-config\npackages: [tree]\n": true} {
+		result, err := s.RenderMachine(ctx, id, client.RenderRequest{Documents: documents("vm1", supervisortest.Good, data)})
+		if err != nil || result.FirstBoot == nil || *result.FirstBoot != want {
+			t.Errorf("%q: %v, %v", data, result.FirstBoot, err)
+		}
+	}
+}
+
+// TestBoot follows what a guest says of its boot until its run is over.
+func TestBoot(t *testing.T) {
+	s := begin(t)
+	ctx, cancel := context.WithTimeout(t.Context(), daemontest.Limit)
+	defer cancel()
+	made, err := s.Create(ctx, client.CreateRequest{Documents: documents("vm1", supervisortest.Good, "#cloud-config\n{}\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := made.Machines[0].ID
+	if reports, err := s.Boot(ctx, id); err != nil || len(reports) != 0 {
+		t.Errorf("before the first start: %v, %v", reports, err)
+	}
+	if _, err := s.Start(ctx, id, client.StartRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	in := s.stream(t, "/machines/"+id+"/boot")
+	until(t, in, "event: begin")
+	until(t, in, `"stage":"done"`)
+	if _, err := s.WaitFirstBoot(ctx, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	if reports, err := s.Boot(ctx, id); err != nil || len(reports) == 0 || reports[len(reports)-1].Result == nil {
+		t.Errorf("while it runs: %v, %v", reports, err)
+	}
+	if _, err := s.Stop(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	until(t, in, "event: end")
+	if reports, err := s.Boot(ctx, id); err != nil || len(reports) == 0 {
+		t.Errorf("after it: %v, %v", reports, err)
+	}
+}
