@@ -1,0 +1,110 @@
+// NICs as the form shows them: a protocol for each family, one static address, a gateway.
+import type {Tree, View} from './tree';
+
+/** How a NIC gets its IPv4 address. */
+export type Protocol4 = 'none' | 'dhcp' | 'static';
+/** How a NIC gets its IPv6 address; both is what router advertisements say and a lease. */
+export type Protocol6 = Protocol4 | 'autoconf' | 'both';
+/** The two families of addresses. */
+export type Family = 4 | 6;
+
+/** familyOf tells the family of a text that begins as an address; without a sign of either there is none. */
+export function familyOf(address: string): Family | undefined {
+  const head = address.split('/')[0] ?? '';
+  return head.includes(':') ? 6 : head.includes('.') ? 4 : undefined;
+}
+
+const nic = (i: number) => `spec.network.nics[${i}]`;
+
+/** addressAt is the number of the first address of a family in a NIC's list, or -1. */
+function addressAt(tree: View, i: number, family: Family): number {
+  const path = `${nic(i)}.addresses`;
+  for (let k = 0; k < tree.count(path); k++) if (familyOf(tree.text(`${path}[${k}]`)) === family) return k;
+  return -1;
+}
+
+/** addressOf is the first address of a family with its prefix, empty when there is none. */
+export function addressOf(tree: View, i: number, family: Family): string {
+  const at = addressAt(tree, i, family);
+  return at < 0 ? '' : tree.text(`${nic(i)}.addresses[${at}]`);
+}
+
+/** protocolOf tells how a NIC gets the address of a family. */
+export function protocolOf(tree: View, i: number, family: Family): Protocol6 {
+  if (addressOf(tree, i, family)) return 'static';
+  if (family === 4) return tree.get(`${nic(i)}.dhcp4`) === true ? 'dhcp' : 'none';
+  const slaac = tree.get(`${nic(i)}.slaac`) === true;
+  if (tree.text(`${nic(i)}.dhcp6`)) return slaac ? 'both' : 'dhcp';
+  return slaac ? 'autoconf' : 'none';
+}
+
+/** setProtocol changes how a NIC gets the address of a family. What belongs to a static address alone goes with it. */
+export function setProtocol(tree: Tree, i: number, family: Family, protocol: Protocol6): void {
+  const path = nic(i);
+  if (protocol !== 'static') {
+    setAddress(tree, i, family, '');
+    tree.set(`${path}.gateway${family}`, undefined);
+  }
+  if (family === 4) {
+    tree.set(`${path}.dhcp4`, protocol === 'dhcp' ? true : undefined);
+    return;
+  }
+  tree.set(`${path}.slaac`, protocol === 'autoconf' || protocol === 'both' ? true : undefined);
+  const old = tree.text(`${path}.dhcp6`);
+  tree.set(`${path}.dhcp6`, protocol === 'dhcp' || protocol === 'both' ? old || 'stateful' : undefined);
+}
+
+/** setAddress changes the first address of a family and leaves further ones alone. */
+export function setAddress(tree: Tree, i: number, family: Family, address: string): void {
+  const path = `${nic(i)}.addresses`;
+  const at = addressAt(tree, i, family);
+  if (address) tree.set(`${path}[${at < 0 ? tree.count(path) : at}]`, address);
+  else if (at >= 0) tree.remove(`${path}[${at}]`);
+}
+
+/** join makes an address with the length of its prefix of what two controls say. */
+export function join(address: string, mask: string): string {
+  const a = address.trim();
+  if (!a || a.includes('/')) return a;
+  const m = mask.trim().replace(/^\//, '');
+  return m ? `${a}/${maskBits(m) ?? m}` : a;
+}
+
+/** split takes an address with its prefix apart, the mask in the way of its family. */
+export function split(text: string, family: Family): {address: string; mask: string} {
+  const [address = '', bits = ''] = text.split('/');
+  return {address, mask: family === 4 && /^\d+$/.test(bits) && Number(bits) <= 32 ? bitsMask(Number(bits)) : bits};
+}
+
+/** maskBits is the length of a netmask such as 255.255.255.0, or nothing when it has holes or is none. */
+export function maskBits(mask: string): number | undefined {
+  const parts = mask.split('.');
+  if (parts.length !== 4 || !parts.every((p) => /^\d{1,3}$/.test(p) && Number(p) < 256)) return undefined;
+  const bits = parts.map((p) => Number(p).toString(2).padStart(8, '0')).join('');
+  return /^1*0*$/.test(bits) ? bits.lastIndexOf('1') + 1 : undefined;
+}
+
+/** bitsMask is the netmask of a length. */
+export function bitsMask(bits: number): string {
+  return [0, 8, 16, 24].map((at) => 256 - 2 ** (8 - Math.min(Math.max(bits - at, 0), 8))).join('.');
+}
+
+/** addNIC adds a NIC of the next free name that gets its address by DHCP, and returns its name. */
+export function addNIC(tree: Tree): string {
+  const taken = new Set(Array.from({length: tree.count('spec.network.nics')}, (_, i) => nameOfNIC(tree, i)));
+  let n = 0;
+  while (taken.has(`eth${n}`)) n++;
+  tree.append('spec.network.nics', {name: `eth${n}`, rename: `eth${n}`, dhcp4: true});
+  return `eth${n}`;
+}
+
+/** nameOfNIC is the name that an interface has in its guest. */
+export const nameOfNIC = (tree: View, i: number): string => tree.text(`${nic(i)}.rename`) || tree.text(`${nic(i)}.name`);
+
+/** setNICName renames an interface in its guest; the name by which the document knows it goes along while both are the same. */
+export function setNICName(tree: Tree, i: number, name: string): void {
+  const path = nic(i);
+  const [inside, own] = [tree.text(`${path}.rename`), tree.text(`${path}.name`)];
+  if (!inside || inside === own) tree.set(`${path}.name`, name);
+  if (inside || !name || own !== name) tree.set(`${path}.rename`, name);
+}
