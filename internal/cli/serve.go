@@ -23,6 +23,7 @@ import (
 	"github.com/vmseed/vmseed/daemon/auth"
 	"github.com/vmseed/vmseed/daemon/ovirtapi"
 	"github.com/vmseed/vmseed/daemon/server"
+	"github.com/vmseed/vmseed/daemon/web"
 	"github.com/vmseed/vmseed/hypervisor"
 	"github.com/vmseed/vmseed/secret"
 )
@@ -181,10 +182,14 @@ func (a *app) runDaemon(ctx context.Context, f *serveFlags) (err error) {
 	if err != nil {
 		return hostTrouble(err)
 	}
+	own := api.New(d, api.Options{Engine: a.engine, Guard: guard, Version: version()})
+	pages, err := web.New(web.Options{API: own, Guard: guard, LastEvent: d.LastEvent, Plain: f.plain, Log: log})
+	if err != nil {
+		return err
+	}
 	s, err := server.New(ctx, server.Config{Listen: f.listen, Dir: filepath.Join(dir, "pki"), CertFile: f.cert, KeyFile: f.key, CAFile: f.ca,
 		Plain: f.plain, Hosts: f.names, Guard: guard, Log: log, Healthy: d.Healthy,
-		OVirt: ovirtapi.New(d, ovirtapi.Options{Version: version(), Log: log}),
-		API:   api.New(d, api.Options{Engine: a.engine, Guard: guard, Version: version()})})
+		OVirt: ovirtapi.New(d, ovirtapi.Options{Version: version(), Log: log}), API: own, Pages: pages})
 	if err != nil {
 		return hostTrouble(err)
 	}

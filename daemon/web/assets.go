@@ -1,0 +1,187 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+//go:embed dist static
+var embedded embed.FS
+
+// The files that the server itself names.
+const (
+	iconFile     = "icon.svg"
+	licencesFile = "licences.txt"
+	manifestFile = "manifest.json"
+)
+
+// asset is an embedded file.
+type asset struct {
+	content     []byte
+	contentType string
+	etag        string
+	// packed returns the content compressed, or nil where that is not worth it.
+	packed func() []byte
+}
+
+// assets are the embedded files by their public names, each of which has a digest of the content in it.
+type assets struct {
+	files map[string]*asset
+	// public are the names by those that the files have among the sources.
+	public map[string]string
+	// licences are those of the libraries in the script.
+	licences []byte
+	// scripts are the files of the script that every page loads, the entry first; style is that with the look.
+	scripts []string
+	style   string
+}
+
+// entry is what the manifest of the build says about an entry point.
+type entry struct {
+	File    string   `json:"file"`
+	Imports []string `json:"imports"`
+}
+
+func openAssets() (*assets, error) {
+	a := &assets{files: map[string]*asset{}, public: map[string]string{}}
+	var manifest map[string]entry
+	err := fs.WalkDir(embedded, ".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := embedded.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		switch name := path.Base(file); {
+		case name == manifestFile:
+			return json.Unmarshal(data, &manifest)
+		case name == licencesFile:
+			a.licences = data
+		default:
+			a.add(name, data, path.Dir(file) == "dist")
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the page is not whole: %w", err)
+	}
+	script, style := manifest["main.js"], manifest["style.css"]
+	a.scripts, a.style = append([]string{script.File}, script.Imports...), style.File
+	for _, name := range append(a.scripts, a.style) {
+		if a.files[name] == nil {
+			return nil, fmt.Errorf("the page is not whole: the file %q is not in it", name)
+		}
+	}
+	return a, nil
+}
+
+// add adds a file. Those of the build have a digest in their names already.
+func (a *assets) add(name string, data []byte, built bool) {
+	sum := sha256.Sum256(data)
+	digest := hex.EncodeToString(sum[:8])
+	public := name
+	if !built {
+		ext := path.Ext(name)
+		public = strings.TrimSuffix(name, ext) + "-" + digest + ext
+	}
+	f := &asset{content: data, contentType: contentType(name), etag: digest}
+	f.packed = sync.OnceValue(func() []byte { return pack(data) })
+	a.files[public], a.public[name] = f, public
+}
+
+// contentType does not ask the host, whose tables may say anything.
+func contentType(name string) string {
+	switch path.Ext(name) {
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	case ".woff2":
+		return "font/woff2"
+	}
+	return "application/octet-stream"
+}
+
+// pack compresses a file, or returns nil when that saves nothing.
+func pack(data []byte) []byte {
+	var b bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is a good one
+	_, _ = z.Write(data)                                  // a Buffer takes everything
+	_ = z.Close()
+	if b.Len() >= len(data) {
+		return nil
+	}
+	return b.Bytes()
+}
+
+// url is where a file of the sources is served.
+func (a *assets) url(name string) string { return pathAssets + a.public[name] }
+
+// ServeHTTP serves a file. Its name says what is in it, so a browser asks for it once.
+func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f := a.files[r.PathValue("name")]
+	if f == nil {
+		w.Header().Set("Cache-Control", "no-store")
+		http.Error(w, "there is no such file", http.StatusNotFound)
+		return
+	}
+	h := w.Header()
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("Content-Type", f.contentType)
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Vary", "Accept-Encoding")
+	content, etag := f.content, f.etag
+	if packed := f.packed(); packed != nil && acceptsGzip(r) {
+		content, etag = packed, etag+"-gzip"
+		h.Set("Content-Encoding", "gzip")
+	}
+	h.Set("ETag", `"`+etag+`"`)
+	if matches(r.Header.Get("If-None-Match"), etag) {
+		h.Del("Content-Type")
+		h.Del("Content-Encoding")
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	h.Set("Content-Length", strconv.Itoa(len(content)))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(content)
+	}
+}
+
+// acceptsGzip reads Accept-Encoding (RFC 9110 section 12.5.3) as far as browsers use it.
+func acceptsGzip(r *http.Request) bool {
+	for _, part := range strings.Split(r.Header.Get("Accept-Encoding"), ",") {
+		name, weight, _ := strings.Cut(part, ";")
+		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			q, found := strings.CutPrefix(strings.ReplaceAll(weight, " ", ""), "q=")
+			v, err := strconv.ParseFloat(q, 64)
+			return !found || err == nil && v > 0
+		}
+	}
+	return false
+}
+
+// matches reads If-None-Match (RFC 9110 section 13.1.2).
+func matches(header, etag string) bool {
+	for _, part := range strings.Split(header, ",") {
+		part = strings.TrimPrefix(strings.TrimSpace(part), "W/")
+		if part == "*" || part == `"`+etag+`"` {
+			return true
+		}
+	}
+	return false
+}
