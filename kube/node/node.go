@@ -97,6 +97,9 @@ type Config struct {
 	Host Host
 	// Reserve is withheld from what pods may ask for: cpu, memory, ephemeral-storage.
 	Reserve corev1.ResourceList
+	// LeastStorage says how many bytes of the disks' file system, which has total bytes, must be free for the node to take
+	// pods. Default: a tenth, as of a kubelet.
+	LeastStorage func(total int64) int64
 	// MaxPods is the number of pods that the node takes. Default: 110.
 	MaxPods int64
 

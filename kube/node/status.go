@@ -16,7 +16,6 @@ import (
 // What of a host must be left. The numbers are the kubelet's defaults (eviction-hard), so that alerts mean the same.
 const (
 	leastMemory      = 100 << 20
-	leastStorage     = 0.10
 	leastInodes      = 0.05
 	mostProcesses    = 0.90
 	pressureLasts    = 5 * time.Minute
@@ -153,7 +152,7 @@ func (s *state) conditions(ctx context.Context, facts error) []corev1.NodeCondit
 	list := []corev1.NodeCondition{
 		s.pressed(corev1.NodeMemoryPressure, err, m.MemoryAvailable < leastMemory, "Memory",
 			fmt.Sprintf("%d MiB of memory are available", m.MemoryAvailable>>20)),
-		s.pressed(corev1.NodeDiskPressure, err, below(m.StorageFree, m.StorageTotal, leastStorage) || below(m.InodesFree, m.Inodes, leastInodes), "Disk",
+		s.pressed(corev1.NodeDiskPressure, err, m.StorageFree < s.leastStorage(m.StorageTotal) || float64(m.InodesFree) < leastInodes*float64(m.Inodes), "Disk",
 			fmt.Sprintf("%d MiB and %d inodes are free", m.StorageFree>>20, m.InodesFree)),
 		s.pressed(corev1.NodePIDPressure, err, m.ProcessLimit > 0 && float64(m.Processes) > mostProcesses*float64(m.ProcessLimit), "PID",
 			fmt.Sprintf("%d of %d process ids are used", m.Processes, m.ProcessLimit)),
@@ -163,9 +162,12 @@ func (s *state) conditions(ctx context.Context, facts error) []corev1.NodeCondit
 	return list
 }
 
-// below reports whether what is left is less than a share of all. File systems without inodes have none at all.
-func below(left, all int64, share float64) bool {
-	return all > 0 && float64(left) < share*float64(all)
+// leastStorage is how much must be free of a file system with total bytes.
+func (s *state) leastStorage(total int64) int64 {
+	if s.config.LeastStorage != nil {
+		return s.config.LeastStorage(total)
+	}
+	return total / 10
 }
 
 // pressed is a condition about something that is scarce. It stays for a while after it was seen last, so that a node on

@@ -97,6 +97,11 @@ func TestConditions(t *testing.T) {
 	if c := of(look(), corev1.NodeDiskPressure); c.Status != corev1.ConditionTrue {
 		t.Errorf("a disk that is nearly full: %s", c.Status)
 	}
+	now = now.Add(pressureLasts)
+	c.LeastStorage = func(total int64) int64 { return total / 100 }
+	if c := of(look(), corev1.NodeDiskPressure); c.Status != corev1.ConditionFalse {
+		t.Errorf("a disk with as much left as was asked for: %s", c.Message)
+	}
 	host.err = errors.New("no /proc")
 	n := look()
 	if n.Labels[corev1.LabelArchStable] != "amd64" || n.Status.Capacity.Cpu().String() != "8" {

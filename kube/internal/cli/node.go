@@ -53,7 +53,7 @@ type nodeFlags struct {
 	labels, reserve                    map[string]string
 	taints                             []string
 	maxPods                            int64
-	accel                              string
+	accel, pressure                    string
 	firstBoot, drain                   time.Duration
 	allowed                            host.Allowed
 }
@@ -110,6 +110,7 @@ whenever its process is told to end.`,
 	flags.StringToStringVar(&f.labels, "node-labels", nil, "further labels of the node: KEY=VALUE,...")
 	flags.StringArrayVar(&f.taints, "register-with-taint", nil, "taint of a node that registers for the first time: KEY[=VALUE]:EFFECT (repeatable)")
 	flags.StringToStringVar(&f.reserve, "reserve", defaultReserve(), "what is kept from pods: cpu, memory, ephemeral-storage; what is not named stays at its default")
+	flags.StringVar(&f.pressure, "disk-pressure-below", "10%", "how much of the file system with the VMs must be free for the node to take pods: a quantity or a percentage")
 	flags.Int64Var(&f.maxPods, "max-pods", 110, "how many pods the node takes")
 	flags.StringArrayVar(&f.allowed.Paths, "allow-host-path", nil, "let pods name raw disks and devices in this directory of the host, beside those of claims (repeatable)")
 	flags.StringArrayVar(&f.allowed.Shares, "allow-share", nil, "let pods share this directory of the host with guests, beside those of claims (repeatable)")
@@ -127,6 +128,7 @@ type nodeRun struct {
 	dns     []netip.Addr
 	given   []netip.Addr
 	spared  corev1.ResourceList
+	least   func(total int64) int64
 	tainted []corev1.Taint
 }
 
@@ -141,6 +143,9 @@ func (f nodeFlags) check() (*nodeRun, error) {
 		return nil, err
 	}
 	if n.spared, err = reserved(f.reserve); err != nil {
+		return nil, err
+	}
+	if n.least, err = leastStorage(f.pressure); err != nil {
 		return nil, err
 	}
 	if err := node.CheckLabels(f.labels); err != nil {
@@ -240,7 +245,7 @@ func (n *nodeRun) run(ctx context.Context) error {
 	defer pods.Close()
 	addresses := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: ips[0].String()}, {Type: corev1.NodeHostName, Address: n.name}}
 	c := node.Config{Name: n.name, Client: client, Heartbeat: beat, Provider: pods, Addresses: addresses, Labels: n.labels, Taints: n.tainted,
-		Host: node.ThisHost(n.state), Reserve: n.spared, MaxPods: n.maxPods, RuntimeVersion: "vmseed://" + release(),
+		Host: node.ThisHost(n.state), Reserve: n.spared, LeastStorage: n.least, MaxPods: n.maxPods, RuntimeVersion: "vmseed://" + release(),
 		KubeletVersion: kubelet(), Recognise: n.recognise, Logger: n.log}
 	if n.listen != nowhere {
 		if err := n.serve(ctx, &c, config, client, keys); err != nil {

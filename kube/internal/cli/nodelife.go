@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -55,6 +56,19 @@ func reserved(named map[string]string) (corev1.ResourceList, error) {
 		list[corev1.ResourceName(name)] = q
 	}
 	return list, nil
+}
+
+// leastStorage reads how much of a file system must be free: a percentage, or a quantity of bytes.
+func leastStorage(text string) (func(total int64) int64, error) {
+	if number, share := strings.CutSuffix(text, "%"); share {
+		percent, err := strconv.ParseFloat(number, 64)
+		if err == nil && percent >= 0 && percent < 100 {
+			return func(total int64) int64 { return int64(percent / 100 * float64(total)) }, nil
+		}
+	} else if q, err := resource.ParseQuantity(text); err == nil && q.Sign() >= 0 {
+		return func(int64) int64 { return q.Value() }, nil
+	}
+	return nil, fmt.Errorf("--disk-pressure-below takes a percentage such as 10%% or a quantity such as 20Gi, not %q", text)
 }
 
 // claim makes the state directory this node's. A node of another name would find none of the pods there bound to it, and

@@ -104,6 +104,18 @@ func (s *slow) GetPods(context.Context) (list []*corev1.Pod, _ error) {
 
 type noHost struct{ node.Host }
 
+func TestLeastStorage(t *testing.T) {
+	for text, want := range map[string]int64{"10%": 100, "0.5%": 5, "0%": 0, "2Ki": 2048, "0": 0, "": -1, "100%": -1, "-1%": -1, "-5": -1, "%": -1, "much": -1} {
+		least, err := leastStorage(text)
+		switch {
+		case want < 0 && (err == nil || !strings.Contains(err.Error(), "--disk-pressure-below")):
+			t.Errorf("%q: %v", text, err)
+		case want >= 0 && (err != nil || least(1000) != want):
+			t.Errorf("%q: %v, want %d", text, err, want)
+		}
+	}
+}
+
 // TestDrainAtTheEnd: with --drain a node that is told to end lives on until its VMs have ended; a node that is not ready, or
 // has no such flag, ends at once.
 func TestDrainAtTheEnd(t *testing.T) {
