@@ -11,6 +11,8 @@
 # make kube           the tests of the module kube, on a control plane that it builds first
 # make kube-extended  what of them make test has no time for
 # make interop        other people's clients, run against vmseed serve and booted guests
+# make web            the page: types, units, and that daemon/web/dist is what daemon/web/ui gives
+# make page           build daemon/web/dist anew
 # make kube-up        run a cluster with vmseed on this machine until Ctrl-C; FLAGS are those of its nodes
 # make fuzz           run every fuzz target for FUZZTIME (60s)
 # make bench          benchmarks, beside other tools and libraries
@@ -21,7 +23,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: check-go build tools guest guest-ignition demo unit cross conformance e2e interop kube kube-extended kube-up virtctl crds deb deb-check controller-image fuzz bench golden test clean
+.PHONY: check-go build tools guest guest-ignition demo unit cross conformance e2e interop page web kube kube-extended kube-up virtctl crds deb deb-check controller-image fuzz bench golden test clean
 
 FUZZTIME ?= 60s
 E2E_TIMEOUT ?= 60m
@@ -73,7 +75,7 @@ FUZZ = \
 
 # Debian packages that the tests need beside those which guests and judges list.
 # Of names with a comma between them any will do.
-PACKAGES = amazon-ec2-utils busybox,busybox-static ca-certificates cloud-guest-utils cloud-image-utils containernetworking-plugins curl dosfstools e2fsprogs genisoimage iproute2 isc-dhcp-client libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu libxml2-utils \
+PACKAGES = amazon-ec2-utils busybox,busybox-static ca-certificates chromium cloud-guest-utils cloud-image-utils containernetworking-plugins curl dosfstools e2fsprogs fonts-dejavu-core genisoimage iproute2 isc-dhcp-client libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu libxml2-utils \
 	mtools ndisc6 nftables openssh-client p7zip-full python3-boto3 qemu-efi-aarch64 qemu-guest-agent qemu-system-arm skopeo swtpm xorriso
 
 SUMMARY = go run ./internal/testsummary
@@ -94,6 +96,7 @@ tools:
 		echo "This is no Debian system; see the package lists named in Makefile (target tools)" >&2; exit 1; fi; \
 	missing=; for p in $$(sed '/^#/d; /^$$/d' e2e/guest/packages.txt internal/judge/packages.txt | sort -u) $(PACKAGES); do \
 		dpkg-query -W -f '$${Status}' $${p//,/ } 2>/dev/null | grep -q 'ok installed' || missing="$$missing $${p%%,*}"; done; \
+	command -v npm >/dev/null || missing="$$missing nodejs npm"; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" != 0 ]; then echo "Missing; run as root: apt-get install$$missing" >&2; exit 1; fi; \
 	echo "installing$$missing"; \
@@ -139,8 +142,23 @@ conformance: check-go
 e2e: check-go
 	@$(SUMMARY) test e2e -count=1 -timeout $(E2E_TIMEOUT) -p 1 -tags e2e $(call tagged,e2e)
 
+# The page of the daemon is built from daemon/web/ui into daemon/web/dist, which is embedded and kept in the repository, so
+# that a build of the program needs no npm.
+NPM = npm --no-audit --no-fund --prefix
+page:
+	$(NPM) daemon/web/ui ci
+	cd daemon/web/ui && node build.mjs
+
+web:
+	@$(SUMMARY) step web packages $(NPM) daemon/web/ui ci
+	@$(SUMMARY) step web types bash -c 'cd daemon/web/ui && npx tsc --noEmit'
+	@$(SUMMARY) step web units bash -c 'cd daemon/web/ui && node test.mjs'
+	@$(SUMMARY) step web bundle bash -c 'cd daemon/web/ui && rm -rf ../../../bin/dist && node build.mjs ../../../bin/dist && \
+		{ diff -rq ../dist ../../../bin/dist || { echo "daemon/web/dist is not what its sources give: make page" >&2; exit 1; }; }'
+
 # A module of its own, whose clients take a minute to compile. Its vet is that of go test, which compiles them once.
 interop: check-go
+	@$(SUMMARY) step interop browser $(NPM) interop/browser ci
 	@$(SUMMARY) test interop -C interop -count=1 -timeout $(E2E_TIMEOUT) -parallel 2 -tags e2e ./...
 
 # A module of its own as well. The control plane of Kubernetes is built once, which takes some minutes.
@@ -197,6 +215,7 @@ test: check-go
 	@rm -rf bin/summary
 	-@$(SUMMARY) step tools tools $(MAKE) --no-print-directory tools
 	-@$(MAKE) --no-print-directory unit
+	-@$(MAKE) --no-print-directory web
 	-@$(MAKE) --no-print-directory cross
 	-@$(MAKE) --no-print-directory conformance
 	-@$(SUMMARY) step guest image $(MAKE) --no-print-directory guest
@@ -204,7 +223,7 @@ test: check-go
 	-@$(MAKE) --no-print-directory e2e
 	-@$(MAKE) --no-print-directory interop
 	-@$(MAKE) --no-print-directory kube
-	@$(SUMMARY) total tools unit cross conformance guest e2e interop kube
+	@$(SUMMARY) total tools unit web cross conformance guest e2e interop kube
 
 clean:
 	rm -rf bin

@@ -1,0 +1,59 @@
+// A browser at the page of a daemon. The environment says where that is, and who logs in; see page_test.go.
+import {chromium} from 'playwright-core';
+import {mkdir} from 'node:fs/promises';
+import path from 'node:path';
+
+/** What the test that runs a script tells it. */
+export const told = {
+  url: process.env.PAGE_URL ?? '', user: process.env.PAGE_USER ?? '', password: process.env.PAGE_PASSWORD ?? '',
+  browser: process.env.PAGE_BROWSER ?? '/usr/bin/chromium', pictures: process.env.PAGE_PICTURES ?? '',
+};
+
+/** The limit of everything that is waited for: these machines may be busy. */
+export const limit = 300_000;
+
+/** The limit of what waits for a guest to boot. */
+export const bootLimit = 1_200_000;
+
+/** The windows in which every page is looked at. */
+export const views = {
+  desktop: {width: 1280, height: 800},
+  phone: {width: 390, height: 844},
+};
+
+/**
+ * open starts the browser and returns it with a function that makes windows. What pages complain of (errors of scripts, violations of the
+ * content security policy, answers that say no) is collected in complaints.
+ */
+export async function open() {
+  const args = ['--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+  if (process.getuid?.() === 0) args.push('--no-sandbox'); // which Chromium refuses to do without as root
+  const browser = await chromium.launch({executablePath: told.browser, args});
+  const complaints = [];
+  const window = async (options = {}) => {
+    const context = await browser.newContext({baseURL: told.url, ignoreHTTPSErrors: true, viewport: views.desktop, ...options});
+    context.setDefaultTimeout(limit);
+    context.on('page', (page) => {
+      page.on('pageerror', (e) => complaints.push(`${page.url()}: ${e.message}`));
+      page.on('console', (m) => { if (m.type() === 'error' && !/Failed to load resource/.test(m.text())) complaints.push(`${page.url()}: ${m.text()}`); });
+      page.on('response', (r) => { if (r.status() >= 500) complaints.push(`${r.url()}: ${r.status()}`); });
+    });
+    return context;
+  };
+  return {browser, window, complaints};
+}
+
+/** logIn logs in by the form, as people do. */
+export async function logIn(page, user = told.user, password = told.password) {
+  await page.goto('/login');
+  await page.getByLabel('User name').fill(user);
+  await page.getByLabel('Password', {exact: true}).fill(password);
+  await page.getByRole('button', {name: 'Log in'}).click();
+}
+
+/** picture keeps a screenshot, if pictures are wanted. */
+export async function picture(page, name) {
+  if (!told.pictures) return;
+  await mkdir(told.pictures, {recursive: true});
+  await page.screenshot({path: path.join(told.pictures, name + '.png'), fullPage: false, animations: 'disabled'});
+}
