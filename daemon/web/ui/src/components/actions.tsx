@@ -1,9 +1,64 @@
+import {useState} from 'preact/hooks';
+import {act, running, why, type Action, type Outcome} from '../lib/actions';
+import {fill} from '../lib/texts';
 import type {Machine} from '../lib/types';
+import texts from '../texts/actions.json';
+import {Button, ButtonLink} from './button';
+import type {IconName} from './icons';
+import {Menu, type MenuItem} from './menu';
 
-/** What can be done with a machine. */
-export type Action = 'start' | 'stop' | 'shutdown' | 'reboot' | 'reset' | 'remove';
+const icons: Record<Action, IconName> = {start: 'play', shutdown: 'power', reboot: 'reboot', reset: 'reset', stop: 'stop', remove: 'trash'};
+
+/** What the actions of a machine need of their page. */
+export interface ActionsProps {
+  machine: Machine;
+  /** Small and without words, for the row of a table. */
+  compact?: boolean;
+  /** Called with what an action came to, before events say the same. */
+  onOutcome?: (outcome: Outcome) => void;
+}
+
+/** The addresses of the pages of a machine. */
+export const pageOf = (m: Pick<Machine, 'id'>, rest = ''): string => `/machines/${encodeURIComponent(m.id)}${rest}`;
 
 /** The actions of a machine as buttons and a menu, with questions before what loses something. */
-export function Actions(_: {machine: Machine; /** Only the menu, for rows. */ compact?: boolean; onChange?: (machine: Machine) => void; onRemove?: (machine: Machine) => void}) {
-  return null;
+export function Actions({machine: m, compact = false, onOutcome}: ActionsProps) {
+  const [busy, setBusy] = useState<Action | undefined>();
+  const run = async (action: Action) => {
+    setBusy(action);
+    try {
+      const outcome = await act(action, [m]);
+      onOutcome?.(outcome);
+    } finally {
+      setBusy(undefined);
+    }
+  };
+  const item = (action: Action): MenuItem => ({label: texts[action], icon: icons[action], danger: action === 'remove', why: why(action, m), onSelect: () => void run(action)});
+  const items = (): MenuItem[] => [
+    ...(compact ? [{label: texts.open, icon: 'machine', href: pageOf(m)} as const] : []),
+    {label: texts.edit, icon: 'edit', href: pageOf(m, '/edit')},
+    {label: texts.runOnce, icon: 'play', href: pageOf(m, '/run'), why: why('start', m)},
+    'line',
+    ...(['start', 'shutdown', 'reboot', 'reset', 'stop'] as const).filter((a) => compact || a !== (running(m.status) ? 'shutdown' : 'start')).map(item),
+    'line',
+    item('remove'),
+  ];
+  if (compact) return <Compact machine={m} busy={busy} onStart={() => void run('start')} items={items} />;
+  return (
+    <div class="page__actions">
+      {running(m.status)
+        ? <Button icon="power" busy={busy === 'shutdown'} aria-disabled={!!why('shutdown', m)} title={why('shutdown', m)} onClick={() => void run('shutdown')}>{texts.shutdown}</Button>
+        : <Button kind="primary" icon="play" busy={busy === 'start'} aria-disabled={!!why('start', m)} title={why('start', m)} onClick={() => void run('start')}>{texts.start}</Button>}
+      <Menu label={texts.more} icon="more" items={items} />
+    </div>
+  );
+}
+
+function Compact({machine: m, busy, onStart, items}: {machine: Machine; busy: Action | undefined; onStart: () => void; items: () => MenuItem[]}) {
+  return <>
+    {running(m.status)
+      ? <ButtonLink kind="ghost" small icon="console" href={pageOf(m, '#console')} label={fill(texts.consoleOf, {name: m.name})} />
+      : <Button kind="ghost" small icon="play" busy={busy === 'start'} disabled={!!why('start', m)} label={fill(texts.startNamed, {name: m.name})} onClick={onStart} />}
+    <Menu kind="ghost" small icon="more" label={fill(texts.moreOf, {name: m.name})} items={items} />
+  </>;
 }

@@ -1,5 +1,4 @@
 import type {ComponentChildren} from 'preact';
-import {Problem} from '../lib/api';
 import texts from '../texts/components.json';
 import {Icon, type IconName} from './icons';
 
@@ -23,10 +22,4 @@ export function Notice({kind = 'info', title, actions, end, children}: {kind?: N
   );
 }
 
-/** What went wrong, for people: the API's own words, and otherwise that the daemon cannot be reached. */
-export function problemText(error: unknown): string {
-  if (!(error instanceof Problem)) return error instanceof Error ? error.message : String(error);
-  if (error.status === 0) return texts.unreachable;
-  const first = error.diagnostics.find((d) => d.severity === 'error');
-  return first ? `${first.summary}${first.remedy ? '; ' + first.remedy : ''}` : error.detail || error.title;
-}
+export {problemText} from '../lib/problem';
