@@ -59,7 +59,7 @@ func (in *inputFlags) register(cmd *cobra.Command) {
 	f.StringVar(&in.ignitionPlatform, "ignition-platform", "", "where the Ignition of the image looks: "+strings.Join(ignition.Platforms(), ", ")+
 		" (default: what the definition says, else "+ignition.DefaultPlatform+")")
 	f.StringVar(&in.cniResult, "cni-result", "", "JSON result of CNI plugins that the machine's network is taken from")
-	f.StringVar(&in.guest, "guest", "", "the release that reads the seed, such as debian-12, cloud-init=22.4, flatcar or ignition=3.3 (default: guest.release of the definition); vmseed check --help lists them")
+	f.StringVar(&in.guest, "guest", "", "the release that reads the seed, such as debian-12, cloud-init=22.4, flatcar or ignition=3.3 (default: guest.release of the definition); check --help lists them")
 	f.IntVar(&in.revision, "instance-revision", 0, "run first boot again: a new number makes a new instance id")
 	f.BoolVar(&in.noMultipart, "no-multipart", false, "never send a MIME multipart message, for guests that cannot read one")
 	f.StringVar(&in.kubeconfig, "kubeconfig", "", "resolve Secrets and ConfigMaps from a cluster")

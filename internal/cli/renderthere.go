@@ -38,8 +38,12 @@ func notThere(cmd *cobra.Command, names ...string) error {
 // inputHere are the flags of input that only this program honours.
 var inputHere = []string{"cni-result", "no-multipart", "feature-gates", "userdata-limit", "dsmode", "hostname", "http"}
 
-// renderFlags give a command the flags for a daemon that renders in this program's place.
+// renderFlags give a command the flags for a daemon that renders in this program's place. A program that has a cluster for that
+// knows no daemons.
 func (a *app) renderFlags(cmd *cobra.Command, here ...string) {
+	if a.cluster != nil {
+		return
+	}
 	a.hostFlags(cmd)
 	cmd.Flags().Lookup("host").Usage = "let this daemon do it: https://HOST:PORT"
 	run := cmd.RunE

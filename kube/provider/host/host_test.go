@@ -17,6 +17,7 @@ import (
 	"github.com/vmseed/vmseed"
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/format/kubeobject"
+	"github.com/vmseed/vmseed/format/netconfig"
 	"github.com/vmseed/vmseed/frontend"
 	"github.com/vmseed/vmseed/frontend/virtlet"
 	"github.com/vmseed/vmseed/image"
@@ -177,12 +178,14 @@ func TestAdvised(t *testing.T) {
 		{Code: 2, Severity: diag.Error, Summary: "a", Remedy: "name one with --volume X=DIRECTORY"},
 		{Code: 3, Severity: diag.Note, Summary: "the claim is not in the input; name it with --volume"},
 		{Code: 4, Severity: diag.Warning, Summary: "a", Remedy: "write c"},
+		{Code: netconfig.CodePartly, Severity: diag.Note, Summary: "some guests lose it"},
+		{Code: netconfig.CodePartly, Severity: diag.Warning, Summary: "some guests lose it", Remedy: "d"},
 	})
 	var got []string
 	for _, d := range l {
 		got = append(got, d.Code.String()+" "+d.Remedy)
 	}
-	if text := strings.Join(got, "|"); text != "VS0001 write b|VS0002 |VS0004 write c" {
+	if text := strings.Join(got, "|"); text != "VS0001 write b|VS0002 |VS0004 write c|VS3211 d" {
 		t.Errorf("got %s", text)
 	}
 }

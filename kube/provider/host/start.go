@@ -17,6 +17,7 @@ import (
 	"github.com/vmseed/vmseed"
 	"github.com/vmseed/vmseed/datasource"
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/netconfig"
 	"github.com/vmseed/vmseed/frontend/kubevirt"
 	"github.com/vmseed/vmseed/frontend/virtlet"
 	"github.com/vmseed/vmseed/hypervisor/qemu"
@@ -44,6 +45,9 @@ func advised(l diag.List) diag.List {
 		}
 		if d.Severity == diag.Note && strings.Contains(d.Summary, "--volume") {
 			continue // a claim, which the node looks for itself
+		}
+		if d.Severity == diag.Note && d.Code == netconfig.CodePartly {
+			continue // the words of its network are no choice of the pod's author
 		}
 		if strings.Contains(d.Remedy, "--") {
 			d.Remedy, _, _ = strings.Cut(d.Remedy, "; or ")
