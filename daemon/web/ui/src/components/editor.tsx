@@ -36,7 +36,7 @@ export default function Editor(props: EditorProps) {
   const writable = Boolean(props.onChange);
   const host = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
-  const view = useRef<View>();
+  const view = useRef<View | undefined>(undefined);
   const latest = useRef(props);
   latest.current = props;
   const [ready, setReady] = useState(false);

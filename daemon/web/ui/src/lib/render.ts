@@ -1,0 +1,132 @@
+// When a preview is rendered: soon after the last key stroke, one request at a time, the earlier one given up.
+import {useEffect, useRef, useState} from 'preact/hooks';
+import {Problem, render} from './api';
+import type {RenderRequest, RenderResult} from './types';
+
+/** How long after a key stroke nothing is asked, in ms: what comes together is one request. */
+export const delay = 20;
+/** How long an answer may be kept from a user who types on, in ms. A request that is the only hope of an answer in that time is not given up. */
+export const patience = 400;
+
+/** What is asked: the documents and for whom. */
+export interface Question { request: RenderRequest; machine?: string | undefined }
+
+/** What a scheduler needs of the world, so that a test can be it. */
+export interface World<Q, A> {
+  ask: (question: Q, signal: AbortSignal) => Promise<A>;
+  /** Called with each answer that is still wanted, and the question that it answers. */
+  tell: (answer: A, question: Q) => void;
+  fail: (error: unknown, question: Q) => void;
+  now: () => number;
+}
+
+/** A Scheduler asks the latest question. An earlier one whose answer is not there yet is aborted, unless its user has waited too long for any. */
+export class Scheduler<Q, A> {
+  private waiting: Q | undefined;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private flying: AbortController | undefined;
+  private unanswered = 0;
+
+  constructor(private readonly world: World<Q, A>) {}
+
+  /** put makes a question the latest one. */
+  put(question: Q): void {
+    if (this.waiting === undefined && !this.flying) this.unanswered = this.world.now();
+    this.waiting = question;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.go(), delay);
+  }
+
+  /** stop gives up everything. */
+  stop(): void {
+    clearTimeout(this.timer);
+    this.waiting = undefined;
+    this.flying?.abort();
+    this.flying = undefined;
+  }
+
+  private go(): void {
+    if (this.flying) {
+      if (this.world.now() - this.unanswered > patience) return; // its answer comes first, and calls again
+      this.flying.abort();
+    }
+    const question = this.waiting;
+    if (question === undefined) return;
+    this.waiting = undefined;
+    const flight = new AbortController();
+    this.flying = flight;
+    const land = (then: () => void) => {
+      if (this.flying !== flight) return;
+      this.flying = undefined;
+      this.unanswered = this.world.now();
+      then();
+      if (this.waiting !== undefined) this.go();
+    };
+    this.world.ask(question, flight.signal).then(
+      (answer) => land(() => this.world.tell(answer, question)),
+      (error: unknown) => land(() => this.world.fail(error, question)),
+    );
+  }
+}
+
+/** What a preview shows. */
+export interface Rendering {
+  /** The last answer with files; it stays while the documents have errors. */
+  result?: RenderResult;
+  /** The diagnostics of the last answer. */
+  diagnostics: RenderResult['diagnostics'];
+  /** The last request was refused as a whole. */
+  problem?: Problem;
+  /** The files are those of an earlier state, because the documents have errors now. */
+  stale: boolean;
+  /** An answer is awaited. */
+  busy: boolean;
+}
+
+const nothing: Rendering = {diagnostics: [], stale: false, busy: false};
+
+/** The names of the marks and of the measure from a change to the painted answer, for tests and for the browser's own tools. */
+export const marks = {change: 'vmseed:change', shown: 'vmseed:preview'};
+
+/** after is what is shown when an answer has come. */
+export function after(before: Rendering, answer: RenderResult): Rendering {
+  const failed = answer.diagnostics.some((d) => d.severity === 'error');
+  if (failed && before.result) return {result: before.result, diagnostics: answer.diagnostics, stale: true, busy: false};
+  return {result: answer, diagnostics: answer.diagnostics, stale: false, busy: false};
+}
+
+/** useRender renders a question whenever it changes; nothing is asked for undefined. */
+export function useRender(question: Question | undefined): Rendering {
+  const [state, setState] = useState<Rendering>(nothing);
+  const scheduler = useRef<Scheduler<{q: Question; since: number}, RenderResult> | undefined>(undefined);
+  scheduler.current ??= new Scheduler({
+    ask: ({q}, signal) => render(q.request, q.machine, signal),
+    tell: (answer, {since}) => {
+      setState((before) => after(before, answer));
+      measure(since);
+    },
+    fail: (error) => setState((before) => ({...before, busy: false, stale: Boolean(before.result),
+      ...(error instanceof Problem ? {problem: error, diagnostics: error.diagnostics} : {})})),
+    now: () => performance.now(),
+  });
+  const key = question ? JSON.stringify(question) : '';
+  useEffect(() => {
+    if (!question) {
+      scheduler.current?.stop();
+      setState(nothing);
+      return;
+    }
+    setState((before) => (before.busy ? before : {...before, busy: true}));
+    scheduler.current?.put({q: question, since: performance.now()});
+  }, [key]);
+  useEffect(() => () => scheduler.current?.stop(), []);
+  return state;
+}
+
+/** measure notes how long it took from a change until its answer is painted. */
+function measure(since: number): void {
+  requestAnimationFrame(() => setTimeout(() => {
+    performance.clearMeasures(marks.shown);
+    performance.measure(marks.shown, {start: since, end: performance.now()});
+  }));
+}
