@@ -49,6 +49,8 @@ interface TextAttributes {
   autofocus?: boolean;
   autocomplete?: string;
   maxLength?: number;
+  /** Called when the value is settled, not with each key. */
+  onChange?: (e: Event) => void;
   onBlur?: (e: FocusEvent) => void;
   onKeyDown?: (e: KeyboardEvent) => void;
   /** Keys, paths and addresses: letters of one width. */
