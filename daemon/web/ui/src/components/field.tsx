@@ -37,8 +37,14 @@ export function Field({label, help, error, optional, wide, children}: FieldProps
   );
 }
 
+/** What a control has for those who look for it: a class of its own, and the field of a document that it shows. */
+interface Marks {
+  class?: string;
+  'data-field'?: string;
+}
+
 /** What controls of text have in common with the elements they are made of. */
-interface TextAttributes {
+interface TextAttributes extends Marks {
   value: string | undefined;
   onValue: (value: string) => void;
   name?: string;
@@ -73,12 +79,14 @@ function split<T extends FieldProps>({label, help, error, optional, wide, ...res
   return {field: {label, help, error, optional: !!optional, wide: !!wide}, rest};
 }
 
+const inputClass = (...more: (string | false | undefined)[]): string => ['input', ...more].filter(Boolean).join(' ');
+
 /** A line of text. */
 export function TextField(props: FieldProps & LineAttributes) {
-  const {field, rest: {mono, onValue, type = 'text', autocomplete = 'off', ...rest}} = split(props);
+  const {field, rest: {mono, class: more, onValue, type = 'text', autocomplete = 'off', ...rest}} = split(props);
   return (
     <Field {...field}>
-      {(control) => <input type={type as 'text'} spellcheck={false} autocomplete={autocomplete as 'off'} {...rest} {...control} class={mono ? 'input input--mono' : 'input'}
+      {(control) => <input type={type as 'text'} spellcheck={false} autocomplete={autocomplete as 'off'} {...rest} {...control} class={inputClass(mono && 'input--mono', more)}
         onInput={(e) => onValue(e.currentTarget.value)} />}
     </Field>
   );
@@ -86,27 +94,27 @@ export function TextField(props: FieldProps & LineAttributes) {
 
 /** Lines of text. */
 export function AreaField(props: FieldProps & TextAttributes & {rows?: number}) {
-  const {field, rest: {mono, onValue, autocomplete = 'off', ...rest}} = split(props);
+  const {field, rest: {mono, class: more, onValue, autocomplete = 'off', ...rest}} = split(props);
   return (
     <Field {...field}>
       {(control) => <textarea spellcheck={false} autocomplete={autocomplete as 'off'} {...rest} {...control}
-        class={mono ? 'input input--area input--mono' : 'input input--area'} onInput={(e) => onValue(e.currentTarget.value)} />}
+        class={inputClass('input--area', mono && 'input--mono', more)} onInput={(e) => onValue(e.currentTarget.value)} />}
     </Field>
   );
 }
 
 /** One of several; children are the options. */
-export function SelectField(props: FieldProps & {value: string | undefined; onValue: (value: string) => void; name?: string; disabled?: boolean; children: ComponentChildren}) {
-  const {field, rest: {onValue, children, ...rest}} = split(props);
+export function SelectField(props: FieldProps & Marks & {value: string | undefined; onValue: (value: string) => void; name?: string; disabled?: boolean; children: ComponentChildren}) {
+  const {field, rest: {onValue, children, class: more, ...rest}} = split(props);
   return (
     <Field {...field}>
-      {(control) => <select {...rest} {...control} class="input" onChange={(e) => onValue(e.currentTarget.value)}>{children}</select>}
+      {(control) => <select {...rest} {...control} class={inputClass(more)} onChange={(e) => onValue(e.currentTarget.value)}>{children}</select>}
     </Field>
   );
 }
 
 /** What a check box shows. */
-export interface CheckProps extends Omit<FieldProps, 'optional'> {
+export interface CheckProps extends Omit<FieldProps, 'optional'>, Marks {
   checked: boolean;
   onValue: (value: boolean) => void;
   name?: string;
