@@ -104,7 +104,7 @@ export function AreaField(props: FieldProps & TextAttributes & {rows?: number}) 
 }
 
 /** One of several; children are the options. */
-export function SelectField(props: FieldProps & Marks & {value: string | undefined; onValue: (value: string) => void; name?: string; disabled?: boolean; children: ComponentChildren}) {
+export function SelectField(props: FieldProps & Marks & {value: string | undefined; onValue: (value: string) => void; onBlur?: (e: FocusEvent) => void; name?: string; disabled?: boolean; children: ComponentChildren}) {
   const {field, rest: {onValue, children, class: more, ...rest}} = split(props);
   return (
     <Field {...field}>

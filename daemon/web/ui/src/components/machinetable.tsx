@@ -1,0 +1,105 @@
+import {useRef} from 'preact/hooks';
+import type {Outcome} from '../lib/actions';
+import type {View} from '../lib/machines';
+import {fill} from '../lib/texts';
+import type {Machine} from '../lib/types';
+import texts from '../texts/machines.json';
+import {Actions, pageOf} from './actions';
+import {BootState} from './boot';
+import {StatusPill} from './status';
+import {Gap, SortHead, useMedia, useWindowed} from './table';
+import {RelativeTime} from './time';
+
+/** What the table of machines shows, and what is chosen in it. */
+export interface MachineTableProps {
+  machines: Machine[];
+  view: View;
+  onView: (v: View) => void;
+  chosen: ReadonlySet<string>;
+  onChoose: (ids: ReadonlySet<string>) => void;
+  onOutcome: (o: Outcome) => void;
+}
+
+/** The heights of a row, as styles/machines.css has them. */
+const height = {table: 40, card: 92};
+
+/** The machines as a table, of which only the rows near the window are in the document. */
+export function MachineTable({machines, view, onView, chosen, onChoose, onOutcome}: MachineTableProps) {
+  const cards = useMedia('(max-width: 719px)');
+  const {ref, part} = useWindowed(machines.length, cards ? height.card : height.table);
+  const last = useRef(0);
+  const choose = (index: number, on: boolean, range: boolean) => {
+    const next = new Set(chosen);
+    const [from, to] = range ? [Math.min(last.current, index), Math.max(last.current, index)] : [index, index];
+    for (const m of machines.slice(from, to + 1)) on ? next.add(m.id) : next.delete(m.id);
+    last.current = index;
+    onChoose(next);
+  };
+  return (
+    <div class="machines__wrap">
+      <table class="table table--fixed machines__table" aria-rowcount={machines.length + 1}>
+        <Head machines={machines} view={view} onView={onView} chosen={chosen} onChoose={onChoose} />
+        <tbody ref={ref}>
+          <Gap height={part.above} />
+          {machines.slice(part.first, part.end).map((m, i) => (
+            <Row key={m.id} machine={m} index={part.first + i} chosen={chosen.has(m.id)} onChoose={choose} onOutcome={onOutcome} />
+          ))}
+          <Gap height={part.below} />
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Head({machines, view, onView, chosen, onChoose}: Omit<MachineTableProps, 'onOutcome'>) {
+  const some = machines.filter((m) => chosen.has(m.id)).length;
+  const sort = (s: Pick<View, 'by' | 'down'>) => onView({...view, ...s});
+  return (
+    <thead>
+      <tr aria-rowindex={1}>
+        <th class="table__check" scope="col">
+          <input type="checkbox" aria-label={texts.chooseAll} checked={some === machines.length} indeterminate={some > 0 && some < machines.length}
+            onChange={(e) => onChoose(new Set(e.currentTarget.checked ? [...chosen, ...machines.map((m) => m.id)] : []))} />
+        </th>
+        <SortHead by="name" sort={view} onSort={sort}>{texts.name}</SortHead>
+        <SortHead by="status" sort={view} onSort={sort} class="machines__status">{texts.status}</SortHead>
+        <SortHead by="boot" sort={view} onSort={sort} class="machines__boot">{texts.boot}</SortHead>
+        <SortHead by="addresses" sort={view} onSort={sort} class="machines__addresses">{texts.addresses}</SortHead>
+        <SortHead by="created" sort={view} onSort={sort} class="machines__created">{texts.created}</SortHead>
+        <th class="machines__actions" scope="col"><span class="sr">{texts.actions}</span></th>
+      </tr>
+    </thead>
+  );
+}
+
+interface RowProps {
+  machine: Machine;
+  index: number;
+  chosen: boolean;
+  onChoose: (index: number, on: boolean, range: boolean) => void;
+  onOutcome: (o: Outcome) => void;
+}
+
+function Row({machine: m, index, chosen, onChoose, onOutcome}: RowProps) {
+  const range = useRef(false);
+  return (
+    <tr aria-rowindex={index + 2} aria-selected={chosen}>
+      <td class="table__check">
+        <input type="checkbox" aria-label={fill(texts.chooseOne, {name: m.name})} checked={chosen} onClick={(e) => { range.current = e.shiftKey; }}
+          onChange={(e) => onChoose(index, e.currentTarget.checked, range.current)} />
+      </td>
+      <th scope="row" class="machines__name cut">
+        <a href={pageOf(m)}>{m.name}</a>{m.namespace !== 'default' && <span class="muted"> {m.namespace}</span>}
+      </th>
+      <td class="machines__status"><StatusPill status={m.status} reason={m.reason} />{m.reason && <span class="sr">{m.reason}</span>}</td>
+      <td class="machines__boot"><BootState machine={m} /></td>
+      <td class="machines__addresses cut mono" title={(m.addresses ?? []).join('\n')}><Addresses all={m.addresses ?? []} /></td>
+      <td class="machines__created muted"><RelativeTime time={m.created} /></td>
+      <td class="machines__actions"><Actions machine={m} compact onOutcome={onOutcome} /></td>
+    </tr>
+  );
+}
+
+function Addresses({all}: {all: string[]}) {
+  return <>{all[0]}{all.length > 1 && <span class="muted"> {fill(texts.moreAddresses, {count: all.length - 1})}</span>}</>;
+}
