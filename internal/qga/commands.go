@@ -29,6 +29,28 @@ func (c *Client) Info(ctx context.Context) (Info, error) {
 	return out, err
 }
 
+// OS is a guest's operating system as its agent tells of it, mostly from /etc/os-release. What is not known is empty.
+type OS struct {
+	ID            string `json:"id,omitempty"`
+	Name          string `json:"name,omitempty"`
+	PrettyName    string `json:"pretty-name,omitempty"`
+	Version       string `json:"version,omitempty"`
+	VersionID     string `json:"version-id,omitempty"`
+	KernelRelease string `json:"kernel-release,omitempty"`
+	KernelVersion string `json:"kernel-version,omitempty"`
+	Machine       string `json:"machine,omitempty"`
+}
+
+// OS asks the agent for the guest's operating system. Agents before version 2.10 do not tell.
+func (c *Client) OS(ctx context.Context) (OS, error) {
+	var out OS
+	err := c.Execute(ctx, "guest-get-osinfo", nil, &out)
+	for _, s := range []*string{&out.ID, &out.Name, &out.PrettyName, &out.Version, &out.VersionID, &out.KernelRelease, &out.KernelVersion, &out.Machine} {
+		*s = clean(*s)
+	}
+	return out, err
+}
+
 // SetPassword sets the password of a user that the guest has. The password is in clear text; the guest hashes it.
 func (c *Client) SetPassword(ctx context.Context, user, password string) error {
 	if err := checkUser(user); err != nil {

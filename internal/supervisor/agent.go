@@ -33,6 +33,46 @@ func (c *Client) AwaitAgent(ctx context.Context) error {
 	}
 }
 
+// OS is a guest's operating system as its agent tells of it.
+type OS = qga.OS
+
+// GuestOS asks the guest agent for the guest's operating system. The error wraps ErrNoAgent when it does not answer.
+func (c *Client) GuestOS(ctx context.Context) (OS, error) {
+	var out OS
+	answer, err := c.request(ctx, http.MethodGet, pathGuest, nil)
+	var no *refusal
+	switch {
+	case errors.As(err, &no) && no.code == http.StatusServiceUnavailable:
+		return out, ErrNoAgent
+	case errors.As(err, &no) && no.code == http.StatusNotFound:
+		return out, ErrTooOld
+	case err != nil:
+		return out, err
+	}
+	defer answer.Body.Close()
+	err = json.NewDecoder(answer.Body).Decode(&out)
+	return out, err
+}
+
+// serveGuest asks the guest agent for the guest's operating system.
+func (s *supervisor) serveGuest(w http.ResponseWriter, r *http.Request) {
+	var out OS
+	err := s.agent.use(r.Context(), s.dir, execSilence, func(agent *qga.Client) (err error) {
+		ctx, cancel := context.WithTimeout(r.Context(), execSilence)
+		defer cancel()
+		out, err = agent.OS(ctx)
+		return err
+	})
+	switch {
+	case errors.Is(err, errSilent):
+		http.Error(w, ErrNoAgent.Error(), http.StatusServiceUnavailable)
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusBadGateway)
+	default:
+		answer(w, out)
+	}
+}
+
 // Command is a program to run in the guest.
 type Command struct {
 	// Args are the program, which the guest finds in its PATH when it has no slash, and its arguments.

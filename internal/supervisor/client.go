@@ -197,15 +197,6 @@ func (c *Client) Ask(ctx context.Context, grace time.Duration) error {
 	return answer.Body.Close()
 }
 
-// Reset restarts the guest at once, as a reset button does.
-func (c *Client) Reset(ctx context.Context) error {
-	answer, err := c.request(ctx, http.MethodPost, pathReset, nil)
-	if err != nil {
-		return err
-	}
-	return answer.Body.Close()
-}
-
 // Wait returns when the VM has ended.
 func (c *Client) Wait(ctx context.Context) error {
 	since := 0

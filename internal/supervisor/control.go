@@ -20,6 +20,8 @@ const (
 	pathConsole = "/console"
 	// pathAgent answers when the guest agent does.
 	pathAgent = "/agent"
+	// pathGuest asks the guest agent for the guest's operating system.
+	pathGuest = "/guest"
 	// pathCredentials takes what the guest agent shall set.
 	pathCredentials = "/credentials"
 	// pathExec runs a program in the guest, pathDial connects to one of its ports, pathUsage counts what it uses.
@@ -63,18 +65,12 @@ func (s *supervisor) listenControl() (*control, error) {
 		answer(w, state)
 	})
 	mux.HandleFunc("POST "+pathStop, s.serveStop)
-	mux.HandleFunc("POST "+pathReset, func(w http.ResponseWriter, r *http.Request) {
-		m := s.qemu()
-		if m == nil {
-			http.Error(w, "the VM does not run yet", http.StatusServiceUnavailable)
-			return
-		}
-		if err := m.Execute(r.Context(), "system_reset", nil, nil); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-		}
-	})
+	for path, command := range map[string]string{pathReset: "system_reset", pathPause: "stop", pathResume: "cont"} {
+		mux.HandleFunc("POST "+path, s.monitored(command))
+	}
 	mux.HandleFunc("POST "+pathCredentials, s.serveCredentials)
 	mux.HandleFunc("GET "+pathAgent, s.serveAgent)
+	mux.HandleFunc("GET "+pathGuest, s.serveGuest)
 	mux.HandleFunc("POST "+pathExec, s.serveExec)
 	mux.HandleFunc("GET "+pathDial, s.serveDial)
 	mux.HandleFunc("GET "+pathUsage, s.serveUsage)
@@ -130,6 +126,7 @@ func (s *supervisor) shutDown(grace time.Duration) {
 	ctx, cancel := context.WithTimeout(s.ctx, grace)
 	defer cancel()
 	for ctx.Err() == nil {
+		s.wake(ctx)
 		if m := s.qemu(); m != nil {
 			if err := m.Execute(ctx, "system_powerdown", nil, nil); err != nil {
 				break

@@ -151,15 +151,25 @@ func (f *fake) serveMonitor(conn net.Conn) {
 				result = `{"actual": 33554432}`
 			}
 		case "cont":
-			after = func() { f.set("running") }
+			after = func() {
+				paused := f.is("paused")
+				if f.set("running"); paused {
+					f.event("RESUME", "{}")
+				}
+			}
 			if f.behaviour == Broken || f.behaviour == Wrote {
 				after = func() {
 					f.set("internal-error")
 					f.event("STOP", "{}")
 				}
 			}
+		case "stop":
+			after = func() {
+				f.set("paused")
+				f.event("STOP", "{}")
+			}
 		case "system_powerdown":
-			if f.behaviour != Deaf {
+			if f.behaviour != Deaf && !f.is("paused") {
 				after = func() { f.end("guest-shutdown") }
 			}
 		case "set-action":
@@ -182,6 +192,12 @@ func (f *fake) set(status string) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	f.status = status
+}
+
+func (f *fake) is(status string) bool {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return f.status == status
 }
 
 func (f *fake) end(reason string) {
@@ -301,7 +317,7 @@ func (f *fake) serveAgent(conn net.Conn) {
 	}
 }
 
-// program answers what has to do with programs. The guest has some: echo, killed, which is, forever, which goes on and on,
+// program answers what has to do with programs, and what the guest runs. The guest has some: echo, killed, which is, forever, which goes on and on,
 // and sizes, which writes more than other answers hold.
 func (f *fake) program(command, path string, args []string) string {
 	switch {
@@ -324,6 +340,8 @@ func (f *fake) program(command, path string, args []string) string {
 		return `{"return": {"pid": 7}}`
 	case command == "guest-exec-status":
 		return `{"return": ` + f.ran + `}`
+	case command == "guest-get-osinfo":
+		return `{"return": {"id": "fake", "pretty-name": "Fake 1", "kernel-release": "6.1", "variant": "server"}}`
 	}
 	return ""
 }
