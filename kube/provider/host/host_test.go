@@ -20,7 +20,10 @@ import (
 	"github.com/vmseed/vmseed/format/netconfig"
 	"github.com/vmseed/vmseed/frontend"
 	"github.com/vmseed/vmseed/frontend/virtlet"
+	"github.com/vmseed/vmseed/hypervisor"
 	"github.com/vmseed/vmseed/image"
+	"github.com/vmseed/vmseed/internal/boot"
+	"github.com/vmseed/vmseed/kube/podnet"
 	"github.com/vmseed/vmseed/kube/provider"
 	"github.com/vmseed/vmseed/machine"
 )
@@ -248,6 +251,33 @@ func TestNetworked(t *testing.T) {
 		}
 		if source != "" && h.networked(machine.Machine{DataSource: "nocloud"}, vmseed.RenderOptions{DataSource: source}) != want {
 			t.Errorf("the seed of a pod that asks for the data source %q tells it of its addresses: want %v", source, want)
+		}
+	}
+}
+
+// TestChangingNetwork has a guest whose networks a CNI plugin makes write their configuration at each boot.
+func TestChangingNetwork(t *testing.T) {
+	h := testHost(t, fake.NewClientset())
+	const results = `[{"cniVersion": "1.1.0", "interfaces": [{"name": "eth0", "mac": "02:00:00:00:00:01", "sandbox": "/n"}], "ips": [{"interface": 0, "address": "192.0.2.8/24"}]}]`
+	for plugged, want := range map[bool]string{true: "    when: [boot-new-instance, boot]\n", false: ""} {
+		a := connection{podnet.Attachment{Results: []byte(results), Taps: []hypervisor.Tap{{NIC: "eth0"}}, Networks: []string{""}}, plugged}
+		var o boot.Options
+		m, l, err := h.place(machine.Machine{Namespace: "n", Name: "vm"}, a, &o)
+		if err != nil || l.HasErrors() {
+			t.Fatal(l, err)
+		}
+		s, l := h.engine.Render(m, o.Render)
+		if l.HasErrors() {
+			t.Fatal(l)
+		}
+		vendor := ""
+		for _, f := range s.Volumes[0].Files {
+			if f.Path == "vendor-data" {
+				vendor = f.Content.Reveal()
+			}
+		}
+		if !strings.HasSuffix(vendor, want) || (want == "") != (vendor == "") {
+			t.Errorf("with networks %v the vendor-data is %q", plugged, vendor)
 		}
 	}
 }

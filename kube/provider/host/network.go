@@ -69,6 +69,15 @@ func first(ips []netip.Addr) string {
 	return ips[0].String()
 }
 
+// renewal has cloud-init write the guest's network configuration at each boot. By
+// default it does so for a new instance only, and matches NICs by their MACs; but a pod that takes over a disk, and one whose host
+// was restarted, has another MAC and other addresses than at the guest's first boot.
+const renewal = `#cloud-config
+updates:
+  network:
+    when: [boot-new-instance, boot]
+`
+
 // plug places a machine with the addresses of its networks, and returns the tap devices for its NICs.
 func (c connection) plug(e *vmseed.Engine, m machine.Machine) (machine.Machine, []hypervisor.Tap, diag.List, error) {
 	a, err := c.Arrange(m)

@@ -27,6 +27,7 @@ import (
 	"github.com/vmseed/vmseed/kube/launch"
 	"github.com/vmseed/vmseed/kube/provider"
 	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/secret"
 )
 
 // Start starts the VM of a pod, for the first time or again.
@@ -283,6 +284,7 @@ func (h *Host) place(m machine.Machine, a connection, o *boot.Options) (machine.
 		taps[i].Answer = answer
 	}
 	o.VM.Taps = taps
+	o.Render.Extra = append(o.Render.Extra, machine.Layer{Name: "vmseed's setting for changing networks", Data: secret.New(renewal)})
 	return m, l, nil
 }
 
