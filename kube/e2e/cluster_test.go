@@ -105,7 +105,7 @@ func begin(t *testing.T) (*world, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	w.Cluster, err = cluster.Start(ctx, cluster.Options{Dir: dir, Program: program, Nodes: 2,
-		NodeFlags: []string{"--image-dir", w.images, "--accel", "tcg", "--allow-host-path", "/dev/shm", "--cni-conf-dir", filepath.Join(dir, "no-cni"),
+		NodeFlags: []string{"--image-dir", w.images, "--accel", "tcg", "--disk-pressure-below", "1Gi", "--cni-conf-dir", filepath.Join(dir, "no-cni"),
 			"--allow-host-path", "/dev/shm"}, // where the raw volume of seed 002 is
 		ControlPlane: controlplane.Options{ControllerManager: []string{
 			// A node whose host died is noticed sooner than by default.

@@ -119,7 +119,7 @@ func begin(t *testing.T) (*world, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	w.Cluster, err = cluster.Start(ctx, cluster.Options{Dir: w.dir, Program: program, Nodes: 1, NodeFlags: []string{
-		"--image-dir", images, "--accel", "tcg", "--cni-conf-dir", filepath.Join(w.dir, "cni"), "--cni-bin-dir", "/usr/lib/cni",
+		"--image-dir", images, "--accel", "tcg", "--disk-pressure-below", "1Gi", "--cni-conf-dir", filepath.Join(w.dir, "cni"), "--cni-bin-dir", "/usr/lib/cni",
 		"--cluster-dns", nameServer, "--cluster-domain", "cluster.test",
 	}})
 	return w, err
