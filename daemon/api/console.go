@@ -15,12 +15,15 @@ import (
 // takeTime is how long a client of a console may take to accept what the guest wrote.
 const takeTime = 30 * time.Second
 
-// console turns the connection into the machine's serial console.
+// console turns the connection into the machine's serial console: raw bytes for programs, a WebSocket for pages.
 func (a *api) console(w http.ResponseWriter, r *http.Request) error {
-	if !strings.EqualFold(r.Header.Get("Upgrade"), client.ConsoleProtocol) {
-		w.Header().Set("Upgrade", client.ConsoleProtocol)
+	switch upgrade := r.Header.Get("Upgrade"); {
+	case strings.EqualFold(upgrade, "websocket"):
+		return a.webConsole(w, r)
+	case !strings.EqualFold(upgrade, client.ConsoleProtocol):
+		w.Header().Set("Upgrade", client.ConsoleProtocol+", websocket")
 		w.Header().Set("Connection", "Upgrade")
-		return &badRequest{http.StatusUpgradeRequired, "the console is a connection that is upgraded to " + client.ConsoleProtocol}
+		return &badRequest{http.StatusUpgradeRequired, "the console is a connection that is upgraded to " + client.ConsoleProtocol + " or websocket"}
 	}
 	guest, err := a.daemon.Console(r.Context(), r.PathValue("id"))
 	if err != nil {

@@ -70,7 +70,7 @@ func begin(t testing.TB) *service {
 	}
 	handler := api.New(s.daemon, api.Options{Engine: daemontest.Engine(), Guard: guard, Version: "test"})
 	s.listen(t, server.Config{Listen: "127.0.0.1:0", Dir: filepath.Join(t.TempDir(), "pki"), Guard: guard, API: &inspector{t: t, next: handler},
-		Log: slog.New(slog.NewTextHandler(s.log, nil)), Limits: server.Limits{Grace: 10 * time.Second}})
+		Log: slog.New(slog.NewTextHandler(s.log, nil)), Limits: server.Limits{Grace: 10 * time.Second, Recheck: 100 * time.Millisecond}})
 	s.Client, err = client.New(client.Options{URL: s.server.URL(), CA: s.server.CA(), Username: auth.Admin, Password: secret.New(password), UserAgent: "test"})
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func (i *inspector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &recorder{ResponseWriter: w}
 	i.next.ServeHTTP(rec, r)
 	media, _, _ := strings.Cut(rec.Header().Get("Content-Type"), ";")
-	if rec.status == 0 && rec.body.Len() == 0 && media == "" {
+	if rec.status == http.StatusSwitchingProtocols || rec.status == 0 && rec.body.Len() == 0 && media == "" {
 		return // the connection was handed over, or the client is gone
 	}
 	switch {

@@ -313,6 +313,8 @@ type streams struct {
 	mu    sync.Mutex
 	all   map[*exchange]struct{}
 	ended bool
+	// gone is closed when the last one is over, after the end.
+	gone chan struct{}
 }
 
 // add reports whether the exchange was none of them yet.
@@ -334,15 +336,28 @@ func (s *streams) add(x *exchange) bool {
 func (s *streams) remove(x *exchange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if _, known := s.all[x]; !known {
+		return
+	}
 	delete(s.all, x)
+	if s.ended && len(s.all) == 0 {
+		close(s.gone)
+	}
 }
 
-// end ends the streams, and those that begin later.
-func (s *streams) end() {
+// end ends the streams, and those that begin later. What it returns is closed when the last one is over.
+func (s *streams) end() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ended = true
+	if s.ended {
+		return s.gone
+	}
+	s.ended, s.gone = true, make(chan struct{})
 	for x := range s.all {
 		x.cancel()
 	}
+	if len(s.all) == 0 {
+		close(s.gone)
+	}
+	return s.gone
 }

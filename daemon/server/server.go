@@ -232,8 +232,13 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	end, stop := context.WithTimeout(context.WithoutCancel(ctx), s.config.Limits.Grace)
 	defer stop()
-	s.streams.end()
+	gone := s.streams.end()
 	err := s.http.Shutdown(end)
+	select {
+	case <-gone: // connections that were handed over are none of net/http's
+	case <-end.Done():
+		err = context.DeadlineExceeded
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		s.config.Log.Warn("requests were cut off", "connections", s.listener.count())
 		err = nil
