@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {bytesOf, hexDump, textOf} from '../src/lib/bytes';
 import {diagnosticsOf, documentOf, offsetOf, positionOf, worst} from '../src/lib/places';
-import {fieldPath, fieldSpan, spanOf} from '../src/lib/spans';
+import {fieldPath, fieldSpan, placed, spanOf} from '../src/lib/spans';
 import type {Diagnostic} from '../src/lib/types';
 
 const remark = (d: Partial<Diagnostic>): Diagnostic => ({code: 'VS1001', severity: 'error', summary: 's', ...d});
@@ -38,10 +38,13 @@ test('a field finds its place where the line is lost', () => {
     return span && text.slice(span.from, span.to);
   };
   assert.equal(found('users[0].sudoo'), 'sudoo');
-  assert.equal(found('users[0].missing'), 'n');
+  assert.equal(found('users[0].missing'), 'name');
   assert.equal(found('nothing'), undefined);
-  const span = spanOf(text, remark({field: 'users[0].sudoo', range: {start: {line: 1, column: 1}}}))!;
-  assert.equal(text.slice(span.from, span.to), 'sudoo');
+  assert.equal(found('users[0]'), 'name');
+  const [at] = placed([remark({field: 'users[0].sudoo', range: {file: 'a', start: {line: 1, column: 1}}})], [{name: 'a', text}]);
+  assert.deepEqual(at?.range, {file: 'a', start: {line: 4, column: 3}, end: {line: 4, column: 8}});
+  const kept = remark({field: 'users[0]', range: {start: {line: 2, column: 1}}});
+  assert.deepEqual(placed([kept], [{text}]), [kept]);
   const native = 'kind: Machine\nspec:\n  network:\n    nics:\n    - name: lan\n      mac: x\n';
   const nic = fieldSpan(native, 'network.nics[lan].mac')!;
   assert.equal(native.slice(nic.from, nic.to), 'mac');

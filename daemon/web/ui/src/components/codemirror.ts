@@ -34,6 +34,8 @@ export interface ViewOptions {
 export interface View {
   /** Changes what is shown to another text; selection and place stay where they can. */
   set(text: string, language: Language): void;
+  /** Changes what it is called, and what it says when it is empty. */
+  call(label: string, placeholder: string | undefined): void;
   compare(original: string | undefined): void;
   diagnose(diagnostics: readonly Diagnostic[]): void;
   /** Selects what a remark is about, shows it and takes the focus. */
@@ -118,14 +120,16 @@ const look = EditorView.theme({
 const ours = Annotation.define<boolean>();
 
 /** What both ways to show a text have. */
-function common(o: ViewOptions): Extension {
+function common(): Extension {
   return [
     lineNumbers(), foldGutter({openText: '▾', closedText: '▸'}), highlightSpecialChars(), drawSelection(), bracketMatching(), search({top: false}), highlightSelectionMatches(),
     syntaxHighlighting(colours), look, EditorView.lineWrapping,
-    EditorState.phrases.of(texts.phrases), o.placeholder ? placeholder(o.placeholder) : [],
-    EditorView.contentAttributes.of({'aria-label': o.label, 'aria-describedby': 'help', spellcheck: 'false', autocapitalize: 'off', autocorrect: 'off'}),
+    EditorState.phrases.of(texts.phrases),
+    EditorView.contentAttributes.of({'aria-describedby': 'help', spellcheck: 'false', autocapitalize: 'off', autocorrect: 'off'}),
   ];
 }
+
+const named = (label: string, hint: string | undefined): Extension => [EditorView.contentAttributes.of({'aria-label': label}), hint ? placeholder(hint) : []];
 
 /** What an editor has in addition: Tab indents, and Escape lets the next Tab leave. */
 function editing(onChange: (text: string) => void): Extension {
@@ -163,19 +167,19 @@ export function open(host: HTMLElement, o: ViewOptions): View {
   const help = element('p', 'help', o.onChange ? texts.helpEdit : texts.helpRead);
   help.id = 'help';
   root.replaceChildren(parent, help);
-  const [language, compared] = [new Compartment(), new Compartment()];
+  const [language, compared, called] = [new Compartment(), new Compartment(), new Compartment()];
   const view = new EditorView({
     root, parent,
     state: EditorState.create({
       doc: o.text,
-      extensions: [common(o), o.onChange ? editing(o.onChange) : reading, language.of(grammars[o.language]()), compared.of(comparison(o.original))],
+      extensions: [common(), called.of(named(o.label, o.placeholder)), o.onChange ? editing(o.onChange) : reading, language.of(grammars[o.language]()), compared.of(comparison(o.original))],
     }),
   });
-  return handle(view, o, language, compared);
+  return handle(view, o, {language, compared, called});
 }
 
-function handle(view: EditorView, o: ViewOptions, language: Compartment, compared: Compartment): View {
-  let [shown, original] = [o.language, o.original];
+function handle(view: EditorView, o: ViewOptions, {language, compared, called}: Record<'language' | 'compared' | 'called', Compartment>): View {
+  let [shown, original, name] = [o.language, o.original, o.label];
   const select = (from: number, to: number) => {
     view.dispatch({selection: {anchor: from, head: to}, effects: EditorView.scrollIntoView(from, {y: 'center'})});
     view.focus();
@@ -186,6 +190,11 @@ function handle(view: EditorView, o: ViewOptions, language: Compartment, compare
       const effects = next === shown ? [] : [language.reconfigure(grammars[next]())];
       shown = next;
       if (change || effects.length) view.dispatch({...(change ? {changes: change} : {}), effects, annotations: ours.of(true)});
+    },
+    call(label, hint) {
+      if (label === name) return;
+      name = label;
+      view.dispatch({effects: called.reconfigure(named(label, hint)), annotations: ours.of(true)});
     },
     compare(next) {
       if (next === original) return;

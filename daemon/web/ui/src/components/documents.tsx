@@ -4,6 +4,7 @@ import {copy, download, readFiles} from '../lib/files';
 import {isPlain, kindOf} from '../lib/language';
 import {diagnosticsOf, documentOf, worst} from '../lib/places';
 import {ask, toast} from '../lib/shout';
+import type {placed} from '../lib/spans';
 import {fill} from '../lib/texts';
 import type {Diagnostic, Doc, Settings} from '../lib/types';
 import {version} from '../lib/version';
@@ -33,8 +34,9 @@ export interface DocumentsProps {
 }
 
 /** Several named documents: edited, added by typing, pasting, dropping or picking files, removed, and converted to other forms. */
-export default function Documents({value, onChange, diagnostics = none, settings, at}: DocumentsProps) {
+export default function Documents({value, onChange, diagnostics: said = none, settings, at}: DocumentsProps) {
   const shown = value.length ? value : blank;
+  const diagnostics = usePlaced(said, shown);
   const [open, setOpen] = useState(0);
   const [place, setPlace] = useState<Place>();
   const active = Math.min(open, shown.length - 1);
@@ -63,7 +65,7 @@ export default function Documents({value, onChange, diagnostics = none, settings
         <Editor key={active} value={doc.text} label={fill(words.editor, {name})} diagnostics={own} at={place} placeholder={onChange && words.placeholder}
           onChange={onChange && ((text) => onChange(edited(shown, active, text)))} />
         <div class="documents__remarks">
-          {diagnostics !== none && <p class="muted small" role="status">{tally(own)}</p>}
+          {said !== none && <p class="muted small" role="status">{tally(own)}</p>}
           <Diagnostics diagnostics={own} onPlace={goTo} noFile />
         </div>
       </Tabs>
@@ -74,6 +76,13 @@ export default function Documents({value, onChange, diagnostics = none, settings
 
 const none: Diagnostic[] = [];
 const blank: Doc[] = [{text: ''}];
+
+/** usePlaced finds places for remarks by their fields, as soon as the library that reads YAML is there. */
+function usePlaced(diagnostics: readonly Diagnostic[], documents: readonly Doc[]): readonly Diagnostic[] {
+  const [find, setFind] = useState<typeof placed>();
+  useEffect(() => { import('../lib/spans').then((m) => setFind(() => m.placed), () => undefined); }, []);
+  return useMemo(() => (find ? find(diagnostics, documents) : diagnostics), [find, diagnostics]);
+}
 
 function TabLabel({name, diagnostics}: {name: string; diagnostics: Diagnostic[]}) {
   const severity = worst(diagnostics);

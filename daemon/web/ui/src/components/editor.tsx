@@ -58,7 +58,8 @@ export default function Editor(props: EditorProps) {
       view.current = undefined;
       setReady(false);
     };
-  }, [writable, label, placeholder]);
+  }, [writable]);
+  useEffect(() => view.current?.call(label, placeholder), [ready, label, placeholder]);
   useEffect(() => view.current?.set(value, language), [ready, value, language]);
   useEffect(() => view.current?.compare(original), [ready, original]);
   useEffect(() => view.current?.diagnose(diagnostics), [ready, diagnostics]);
@@ -68,7 +69,7 @@ export default function Editor(props: EditorProps) {
 
   return (
     <div class={fill ? 'editor editor--fill' : 'editor'} data-ready={ready}>
-      <div class="editor__host" ref={host} hidden={!ready} />
+      <div class="editor__host" ref={host} />
       {!ready && <textarea ref={field} class="editor__field" aria-label={label} value={value} readOnly={!writable} spellcheck={false} autocomplete="off"
         placeholder={placeholder} title={writable ? texts.loading : undefined} onInput={(e) => latest.current.onChange?.(e.currentTarget.value)} />}
     </div>

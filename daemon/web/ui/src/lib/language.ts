@@ -12,7 +12,7 @@ export function languageOf(text: string, name = ''): Language {
   if (/^#!.*\b(ba|da|k|z)?sh\b/.test(head)) return 'shell';
   if (/^#!/.test(head)) return 'text';
   if (/^(content-type|mime-version):/i.test(head)) return 'text';
-  if (/^[[{]/.test(head)) return 'json';
+  if (/^(\{|\[\s*[\]{["\d-])/.test(head)) return 'json';
   if (/^<[?!a-z]/i.test(head)) return 'xml';
   if (/\.(sh|bash|env)$/i.test(name)) return 'shell';
   if (/\.(conf|ini|service|network|link|netdev|pub|txt|cfg|nmconnection)$/i.test(name)) return 'text';

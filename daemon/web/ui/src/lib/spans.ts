@@ -1,7 +1,7 @@
 // Which stretch of a document a remark is about: from its place, or from its field when the daemon could not keep the line.
 import {isCollection, isMap, isSeq, parseAllDocuments, type Node} from 'yaml';
-import {offsetOf, type Span} from './places';
-import type {Diagnostic} from './types';
+import {documentOf, offsetOf, positionOf, type Span} from './places';
+import type {Diagnostic, Doc} from './types';
 
 /** wordAt is the stretch that a remark without an end is about: from its place to the end of the word, or of the quoted text, there. */
 function wordAt(text: string, from: number): Span {
@@ -14,10 +14,6 @@ function wordAt(text: string, from: number): Span {
 export function spanOf(text: string, d: Diagnostic): Span | undefined {
   const start = d.range?.start;
   if (!start?.line) return undefined;
-  if (start.line === 1 && start.column <= 1 && !d.range?.end?.line && d.field) {
-    const found = fieldSpan(text, d.field);
-    if (found) return found;
-  }
   const from = offsetOf(text, {line: start.line, column: Math.max(start.column, 1)});
   const end = d.range?.end;
   if (end?.line) return {from, to: Math.max(from, offsetOf(text, end))};
@@ -61,12 +57,29 @@ function descend(root: Node, path: (string | number)[]): {depth: number; span: S
       if (item === undefined) break;
       [key, node] = [item, item];
     } else break;
-    const range = (key as Node | null)?.range;
-    if (range) span = {from: range[0], to: isCollection(key as Node) ? firstLine(range[0], range[1]) : range[1]};
+    const range = head(key)?.range;
+    if (range) span = {from: range[0], to: range[1]};
     depth++;
   }
   return span && {depth, span};
 }
 
-/** firstLine keeps the mark of an item of many lines short. */
-const firstLine = (from: number, to: number) => Math.min(to, from + 1);
+/** head is what stands for an item of many lines: its first key. */
+function head(node: unknown): Node | undefined {
+  if (isMap(node)) return head(node.items[0]?.key);
+  if (isSeq(node)) return head(node.items[0]);
+  return (node as Node | null) ?? undefined;
+}
+
+/** placed gives remarks whose line the daemon could not keep the line of their field. */
+export function placed(diagnostics: readonly Diagnostic[], documents: readonly Doc[]): Diagnostic[] {
+  return diagnostics.map((d) => {
+    const text = documents[documentOf(d, documents)]?.text;
+    if (text === undefined || !lost(d)) return d;
+    const span = fieldSpan(text, d.field ?? '');
+    return span ? {...d, range: {...d.range, start: positionOf(text, span.from), end: positionOf(text, span.to)}} : d;
+  });
+}
+
+/** lost reports whether a remark knows its field and has no place but the beginning of its document. */
+const lost = (d: Diagnostic) => Boolean(d.field) && (d.range?.start?.line ?? 0) <= 1 && (d.range?.start?.column ?? 0) <= 1 && !d.range?.end?.line;
