@@ -1,0 +1,127 @@
+import {useState} from 'preact/hooks';
+import {split, ticks, type Bar, type Boot, type Outcome, type StageRow} from '../lib/boot';
+import {duration} from '../lib/format';
+import {fill} from '../lib/texts';
+import {plural} from '../lib/words';
+import texts from '../texts/machine.json';
+import {Icon, type IconName} from './icons';
+
+const words = texts.boot;
+
+/** A boot as bars on a time line: a table, of which one column is drawn, so that it says the same without being seen. */
+export function BootChart({boot}: {boot: Boot}) {
+  const scale = room(boot.span);
+  return (
+    <table class="boot">
+      <caption class="sr">{words.caption}</caption>
+      <thead>
+        <tr>
+          <th scope="col">{words.part}</th>
+          <th scope="col" class="boot__line"><span class="sr">{words.timeline}</span><Scale span={scale} /></th>
+          <th scope="col" class="num boot__began">{words.began}</th>
+          <th scope="col" class="num">{words.took}</th>
+        </tr>
+      </thead>
+      {boot.early.length > 0 && <tbody>{boot.early.map((b) => <Row key={b.name} bar={b} scale={scale} span={boot.span} label={early(b.name)} quiet />)}</tbody>}
+      {boot.rows.map((r) => <Stage key={r.name} row={r} scale={scale} span={boot.span} />)}
+    </table>
+  );
+}
+
+const early = (name: string): string => (words.early as Record<string, string>)[name] ?? name;
+
+/** stageWords are the name of a stage for people, and what it does. */
+export const stageWords = (name: string): string[] => (words.stages as Record<string, string[]>)[name] ?? [name, ''];
+
+/** room is how many seconds the line is long: more than have passed, so that the bars do not shrink all the time while it grows. */
+function room(span: number): number {
+  return [10, 15, 20, 30, 45, 60, 90, 120, 150, 180, 240, 300, 420, 600, 900, 1200, 1800, 2700, 3600].find((s) => s >= span) ?? Math.ceil(span / 3600) * 3600;
+}
+
+function Scale({span}: {span: number}) {
+  return <span class="boot__scale" aria-hidden="true">{ticks(span, 5).map((s) => <span key={s} class="boot__tick" style={{left: percent(s, span)}}>{s === 0 ? '0' : duration(s)}</span>)}</span>;
+}
+
+const percent = (seconds: number, span: number): string => `${Math.round((10000 * Math.min(seconds, span)) / span) / 100}%`;
+
+/** A stage with its parts: those that took long, and a line for the others. */
+function Stage({row, scale, span}: {row: StageRow; scale: number; span: number}) {
+  const [open, setOpen] = useState(false);
+  const [title, hint] = stageWords(row.name);
+  const {shown, short} = split(row.parts, span);
+  const parts = open ? row.parts : shown;
+  const limit = Math.max(0.1, span / 200);
+  return (
+    <tbody class="boot__stage">
+      {row.bar
+        ? <Row bar={row.bar} inside={row.parts} scale={scale} span={span} label={title ?? ''} hint={hint} stage />
+        : <tr class="boot__row boot__row--stage is-waiting"><th scope="row"><Label label={title ?? ''} hint={hint} /></th><td class="boot__line"><span class="boot__track" /></td><td class="num boot__began" /><td class="num muted">{words.waiting}</td></tr>}
+      {parts.map((b) => <Row key={`${b.name} ${b.start}`} bar={b} scale={scale} span={span} label={b.name} />)}
+      {short.length > 0 && (
+        <tr class="boot__more">
+          <td colSpan={4}>
+            <button type="button" class="boot__fold" aria-expanded={open} onClick={() => setOpen(!open)}>
+              <Icon name={open ? 'up' : 'down'} />{open ? words.hide : words.show} {plural(words.short, short.length, {time: duration(limit)})}
+            </button>
+          </td>
+        </tr>
+      )}
+    </tbody>
+  );
+}
+
+interface RowProps {
+  bar: Bar;
+  /** The parts that are drawn within a stage's bar. */
+  inside?: Bar[];
+  scale: number;
+  span: number;
+  label: string;
+  hint?: string | undefined;
+  stage?: boolean;
+  quiet?: boolean;
+}
+
+function Row({bar, inside = [], scale, span, label, hint, stage, quiet}: RowProps) {
+  const took = (bar.end ?? span) - bar.start;
+  const kind = ['boot__row', stage && 'boot__row--stage', quiet && 'boot__row--quiet'].filter(Boolean).join(' ');
+  return (
+    <tr class={kind}>
+      <th scope="row"><Mark outcome={bar.outcome} quiet={quiet} /><Label label={label} hint={hint} mono={!stage && !quiet} outcome={stage ? undefined : bar.outcome} /></th>
+      <td class="boot__line">
+        <span class="boot__track" aria-hidden="true">
+          <Stretch bar={bar} scale={scale} span={span} kind={stage ? 'stage' : quiet ? 'quiet' : 'part'} />
+          {stage && inside.map((b) => <Stretch key={`${b.name} ${b.start}`} bar={b} scale={scale} span={span} kind="inside" />)}
+        </span>
+      </td>
+      <td class="num boot__began" title={fill(words.at, {time: duration(bar.start)})}>{duration(bar.start)}</td>
+      <td class="num">{exact(took, bar.exact)}{bar.end === undefined && <span class="sr"> {words.soFar}</span>}</td>
+    </tr>
+  );
+}
+
+/** exact writes how long a part took: to the millisecond where that is known and matters. */
+const exact = (seconds: number, known: boolean): string => (known && seconds < 0.995 ? `${Math.round(seconds * 1000)} ms` : duration(seconds));
+
+function Stretch({bar, scale, span, kind}: {bar: Bar; scale: number; span: number; kind: string}) {
+  const end = bar.end ?? span;
+  return <span class={`boot__bar boot__bar--${kind} is-${bar.outcome}`} style={{left: percent(bar.start, scale), width: percent(Math.max(0, end - bar.start), scale)}} />;
+}
+
+function Label({label, hint, mono, outcome}: {label: string; hint?: string | undefined; mono?: boolean; outcome?: Outcome | undefined}) {
+  const loud = outcome === 'fail' || outcome === 'warn' || outcome === 'cut';
+  return (
+    <span class="boot__label">
+      <span class={mono ? 'boot__name mono' : 'boot__name'}>{label}</span>
+      {hint && <span class="boot__hint">{hint}</span>}
+      {loud && <span class={`tag tag--${outcome === 'fail' ? 'bad' : 'warn'}`}>{words.outcome[outcome]}</span>}
+    </span>
+  );
+}
+
+const icons: Record<Exclude<Outcome, 'running'>, IconName> = {ok: 'check', warn: 'alert', fail: 'close', cut: 'stop'};
+
+function Mark({outcome, quiet}: {outcome: Outcome; quiet?: boolean | undefined}) {
+  if (outcome === 'running') return <span class="boot__mark is-running"><span class="spin" role="img" aria-label={words.outcome.running} /></span>;
+  return <span class={`boot__mark is-${quiet ? 'quiet' : outcome}`}><Icon name={icons[outcome]} label={words.outcome[outcome]} /></span>;
+}

@@ -1,0 +1,77 @@
+import type {ComponentChildren} from 'preact';
+import {useEffect, useState} from 'preact/hooks';
+import {running} from '../lib/actions';
+import {get} from '../lib/api';
+import {toast} from '../lib/shout';
+import {fill} from '../lib/texts';
+import type {Disk, Machine, Template} from '../lib/types';
+import {plural} from '../lib/words';
+import texts from '../texts/machine.json';
+import {Button} from './button';
+import {Elapsed, RelativeTime} from './time';
+
+const words = texts.facts;
+
+/** What is known of a machine, in pairs of words. */
+export function Facts({machine: m}: {machine: Machine}) {
+  const template = useNamed<Template>(m.template ? '/templates/' : '', m.template ? [m.template] : []);
+  const disks = useNamed<Disk>('/disks/', m.disks ?? []);
+  const result = m.firstBoot?.result;
+  const live = running(m.status);
+  return (
+    <section class="card" aria-labelledby="facts-title">
+      <header class="card__head"><h2 id="facts-title">{words.title}</h2></header>
+      <dl class="pairs card__body">
+        <Pair name={words.addresses}>{(m.addresses ?? []).length > 0 ? m.addresses?.map((a) => <Copied key={a} what={words.addresses} text={a} />) : <span class="muted">{words.noAddresses}</span>}</Pair>
+        <Pair name={words.ssh}><SSH machine={m} login={template[0]?.login} live={live} /></Pair>
+        {m.started && <Pair name={words.started}><RelativeTime time={m.started} />{live && <div class="muted">{around(words.running, <Elapsed from={m.started} />)}</div>}</Pair>}
+        {m.ended && !live && <Pair name={words.ended}><RelativeTime time={m.ended} /></Pair>}
+        <Pair name={words.created}><RelativeTime time={m.created} /></Pair>
+        <Pair name={words.namespace}>{m.namespace}</Pair>
+        {m.template && <Pair name={words.template}>{template[0]?.name ?? m.template}</Pair>}
+        {(m.disks ?? []).length > 0 && <Pair name={words.disks}>{m.disks?.map((id, i) => <div key={id}>{disks[i]?.name ?? <span class="mono">{id}</span>}</div>)}</Pair>}
+        <Pair name={words.id}><Copied what={words.id} text={m.id} /></Pair>
+        {result?.instance && <Pair name={words.instance}><span class="mono">{result.instance}</span></Pair>}
+        {!!m.generation && <Pair name={words.generation}>{m.generation}</Pair>}
+        {(result?.hostKeys ?? []).length > 0 && <Pair name={words.hostKeys}><details><summary>{plural(words.hostKeyCount, result?.hostKeys?.length ?? 0)}</summary>
+          {result?.hostKeys?.map((k) => <Copied key={k} what={words.hostKeys} text={k} />)}</details></Pair>}
+        {m.postedPassword && <Pair name={words.password}><Copied what={words.password} text={m.postedPassword} /><div class="small muted">{words.passwordHelp}</div></Pair>}
+      </dl>
+    </section>
+  );
+}
+
+/** useNamed reads objects by their ids, for their names. What cannot be read is left out. */
+function useNamed<T>(path: string, ids: string[]): (T | undefined)[] {
+  const [found, set] = useState<(T | undefined)[]>([]);
+  useEffect(() => {
+    if (ids.length === 0) return;
+    const abort = new AbortController();
+    void Promise.all(ids.map((id) => get<T>(path + encodeURIComponent(id), abort.signal).catch(() => undefined))).then((all) => { if (!abort.signal.aborted) set(all); });
+    return () => abort.abort();
+  }, [path, ids.join()]);
+  return found;
+}
+
+function Pair({name, children}: {name: string; children: ComponentChildren}) {
+  return <><dt>{name}</dt><dd>{children}</dd></>;
+}
+
+/** How to reach the guest by SSH: a port of the daemon's host leads there. */
+function SSH({machine: m, login, live}: {machine: Machine; login: string | undefined; live: boolean}) {
+  if (!m.sshPort) return <span class="muted">{live ? words.sshNone : words.sshOff}</span>;
+  const name = m.namespace === 'default' ? m.name : `${m.namespace}/${m.name}`;
+  return <><Copied what={words.ssh} text={`ssh -p ${m.sshPort} ${login ? login + '@' : ''}127.0.0.1`} /><div class="small muted">{around(words.sshWhere, <code class="small">vmseed ssh {name}</code>)}</div></>;
+}
+
+/** A text in letters of one width, with a button that copies it. */
+function Copied({what, text}: {what: string; text: string}) {
+  const copy = () => navigator.clipboard.writeText(text).then(() => toast({kind: 'ok', title: texts.copied}), (e: unknown) => toast({kind: 'bad', title: String(e)}));
+  return <div class="copied"><span class="mono wrap">{text}</span><Button kind="ghost" small icon="copy" label={fill(texts.copy, {what})} onClick={() => void copy()} /></div>;
+}
+
+/** around puts an element in the place of the only {name} of a text. */
+function around(text: string, element: ComponentChildren): ComponentChildren {
+  const [before = '', after = ''] = text.split(/\{\w+\}/);
+  return <>{before}{element}{after}</>;
+}

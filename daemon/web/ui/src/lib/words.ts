@@ -1,0 +1,10 @@
+// Texts with a number in them.
+import {fill} from './texts';
+
+/** A text for one thing and one for any other number of them. */
+export interface Plural { one: string; other: string }
+
+/** plural takes the text that fits a number, which goes into {n}. */
+export function plural(text: Plural, n: number, values: Record<string, string | number> = {}): string {
+  return fill(n === 1 ? text.one : text.other, {n: n.toLocaleString('en-US'), ...values});
+}
