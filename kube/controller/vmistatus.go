@@ -25,8 +25,10 @@ const (
 	reasonGuestNotRunning = "GuestNotRunning"
 	reasonNoReadiness     = "PodConditionMissing"
 	reasonNodeUnreachable = "NodeUnreachable"
-	// reasonPaused is how nodes say that the guest's processors stand still, as after an error of its disk.
-	reasonPaused = "Paused"
+	// reasonPaused is how nodes say that the guest's processors stand still, as after an error of its disk; reasonPausedByUser that
+	// they were asked for that, as KubeVirt says it.
+	reasonPaused       = "Paused"
+	reasonPausedByUser = "PausedByUser"
 	// reasonStarted is that of the event of an instance whose guest runs.
 	reasonStarted = "Started"
 )
@@ -124,7 +126,8 @@ func (v podView) conditions(out *virtv1.VirtualMachineInstanceStatus) {
 	if c := v.podCondition(launch.ConditionFirstBoot); c.Type != "" {
 		set(condition{kind: string(launch.ConditionFirstBoot), status: c.Status, reason: c.Reason, message: c.Message})
 	}
-	if c := v.podCondition(corev1.PodReady); c.Status == corev1.ConditionFalse && c.Reason == reasonPaused && out.Phase == virtv1.Running {
+	if c := v.podCondition(corev1.PodReady); c.Status == corev1.ConditionFalse && out.Phase == virtv1.Running &&
+		(c.Reason == reasonPaused || c.Reason == reasonPausedByUser) {
 		set(condition{kind: string(virtv1.VirtualMachineInstancePaused), status: corev1.ConditionTrue, reason: c.Reason, message: c.Message})
 	} else {
 		out.Conditions = drop(out.Conditions, virtv1.VirtualMachineInstancePaused)
@@ -132,7 +135,9 @@ func (v podView) conditions(out *virtv1.VirtualMachineInstanceStatus) {
 	agent := v.podCondition(launch.ConditionGuestAgent)
 	if agent.Status == corev1.ConditionTrue && out.Phase == virtv1.Running {
 		set(condition{kind: string(virtv1.VirtualMachineInstanceAgentConnected), status: corev1.ConditionTrue})
-		out.GuestOSInfo.PrettyName = cmp.Or(agent.Message, out.GuestOSInfo.PrettyName)
+		if agent.Message != "" {
+			out.GuestOSInfo = launch.ReadOSMessage(agent.Message)
+		}
 	} else {
 		out.Conditions = drop(out.Conditions, virtv1.VirtualMachineInstanceAgentConnected)
 	}

@@ -92,7 +92,7 @@ func TestInstance(t *testing.T) {
 
 // TestInstanceDetails holds interfaces, volumes, and what the guest's agent says.
 func TestInstanceDetails(t *testing.T) {
-	pod := launcher("Running", "n", on(launch.ConditionGuestAgent, "True", "", "Fedora CoreOS"), on(launch.ConditionFirstBoot, "True", "Done", ""))
+	pod := launcher("Running", "n", on(launch.ConditionGuestAgent, "True", "", launch.OSMessage(launch.GuestOS{PrettyName: "Fedora CoreOS", Machine: "x86_64"})), on(launch.ConditionFirstBoot, "True", "Done", ""))
 	pod.Status.PodIPs = []corev1.PodIP{{IP: "10.0.0.1"}, {IP: "fd00::1"}}
 	pod.Status.QOSClass = corev1.PodQOSBurstable
 	vmi := empty(vmiKind)
@@ -109,7 +109,7 @@ func TestInstanceDetails(t *testing.T) {
 	if d := cmp.Diff(volumes, out.VolumeStatus); d != "" {
 		t.Errorf("volumes (-want +got):\n%s", d)
 	}
-	if out.GuestOSInfo.PrettyName != "Fedora CoreOS" || find(out.Conditions, virtv1.VirtualMachineInstanceAgentConnected).Status != "True" {
+	if out.GuestOSInfo.PrettyName != "Fedora CoreOS" || out.GuestOSInfo.Machine != "x86_64" || find(out.Conditions, virtv1.VirtualMachineInstanceAgentConnected).Status != "True" {
 		t.Errorf("guest %+v", out.GuestOSInfo)
 	}
 	if c := find(out.Conditions, "vmseed.dev/FirstBoot"); c.Reason != "Done" || out.NodeName != "n" || out.ActivePods["u"] != "n" || *out.QOSClass != "Burstable" {
@@ -118,6 +118,10 @@ func TestInstanceDetails(t *testing.T) {
 	pod.Status.Conditions = []corev1.PodCondition{on(corev1.PodReady, "False", "Paused", "no space left")}
 	if paused := (podView{vmi: vmi, pod: pod, now: metav1.NewTime(epoch)}).status(out); find(paused.Conditions, virtv1.VirtualMachineInstancePaused).Message != "no space left" {
 		t.Errorf("a guest that stands still: %+v", paused.Conditions)
+	}
+	pod.Status.Conditions = []corev1.PodCondition{on(corev1.PodReady, "False", reasonPausedByUser, "")}
+	if paused := (podView{vmi: vmi, pod: pod, now: metav1.NewTime(epoch)}).status(out); find(paused.Conditions, virtv1.VirtualMachineInstancePaused).Reason != "PausedByUser" {
+		t.Errorf("a guest that was paused: %+v", paused.Conditions)
 	}
 	pod.Status.Conditions = nil
 	if again := (podView{vmi: vmi, pod: pod, now: metav1.NewTime(epoch)}).status(out); strings.Contains(cmp.Diff(out, again), "GuestOSInfo") || find(again.Conditions, virtv1.VirtualMachineInstanceAgentConnected).Type != "" {

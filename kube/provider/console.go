@@ -51,11 +51,15 @@ func (p *Provider) vmOf(namespace, pod, container string) (*vm, error) {
 // ConsoleCommand is what exec connects to the serial console by, instead of having the guest agent run it.
 const ConsoleCommand = "console"
 
-// RunInContainer has the guest agent run a program, or connects to the serial console when the command is "console". Its
+// RunInContainer has the guest agent run a program, or connects to the serial console when the command is "console", or does to
+// the VM itself what PauseCommand, UnpauseCommand and ResetCommand say. Its
 // error is a k8s.io/utils/exec.CodeExitError when the program's status is not 0.
 func (p *Provider) RunInContainer(ctx context.Context, namespace, pod, container string, command []string, attach api.AttachIO) error {
 	if len(command) == 1 && command[0] == ConsoleCommand {
 		return p.AttachToContainer(ctx, namespace, pod, container, attach)
+	}
+	if ordered(command) {
+		return p.order(ctx, namespace, pod, container, command[0])
 	}
 	if attach.TTY() {
 		return errdefs.InvalidInputf("the guest agent gives programs no terminal: leave -t out for a program that needs none, "+

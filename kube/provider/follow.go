@@ -63,13 +63,13 @@ func (v *vm) follow(ctx context.Context, guest Guest) {
 			continue // another supervisor came between the two calls
 		}
 		v.p.log.Warn("a supervisor does not answer", "pod", v.ref, "error", err)
-		v.change(func() { v.now.paused = "the VM's supervisor does not answer: " + err.Error() })
+		v.change(func() { v.now.unsure = "the VM's supervisor does not answer: " + err.Error() })
 		tries++
 		if !v.p.sleep(ctx, doubled(retryFirst, retryMost, tries-1)) {
 			return
 		}
 		if s, err := guest.State(ctx); err == nil && s.Status.Alive() {
-			v.change(func() { v.now.paused = "" })
+			v.change(func() { v.now.unsure = "" })
 		}
 	}
 }
@@ -94,12 +94,9 @@ func (v *vm) observe(e supervisor.Event) {
 	v.mutex.Unlock()
 	switch {
 	case e.Status == supervisor.Running:
-		v.change(func() { v.now.paused = "" })
+		v.goesOn(fresh)
 	case e.Status == supervisor.Paused:
-		v.change(func() { v.now.paused = "the guest's processors were stopped: " + e.Reason })
-		if fresh {
-			v.event(corev1.EventTypeWarning, reasonPaused, "The guest's processors were stopped: "+e.Reason)
-		}
+		v.stands(e.Reason, fresh)
 	case e.Report != nil && !e.Report.Stage.Ended():
 		v.passes(*e.Report)
 		return
@@ -121,6 +118,27 @@ func (v *vm) observe(e supervisor.Event) {
 	}
 	if fresh {
 		_ = v.remember(func() { v.rec.Run.Sequence = e.Sequence })
+	}
+}
+
+// goesOn takes in that the guest's processors run.
+func (v *vm) goesOn(fresh bool) {
+	stood := false
+	v.change(func() { stood, v.now.paused, v.now.byUser = v.now.paused != "", "", false })
+	if stood && fresh {
+		v.event(corev1.EventTypeNormal, reasonResumed, "The guest's processors go on")
+	}
+}
+
+// stands takes in that the guest's processors stand still.
+func (v *vm) stands(reason string, fresh bool) {
+	byUser, kind, text := reason == supervisor.ByUser, corev1.EventTypeWarning, "the guest's processors were stopped: "+reason
+	if byUser {
+		kind, text = corev1.EventTypeNormal, "a user has paused the guest"
+	}
+	v.change(func() { v.now.paused, v.now.byUser = text, byUser })
+	if fresh {
+		v.event(kind, reasonPaused, strings.ToUpper(text[:1])+text[1:])
 	}
 }
 
@@ -178,7 +196,8 @@ func (v *vm) greet(ctx context.Context, guest Guest) {
 	if !ok || g.AwaitAgent(ctx) != nil {
 		return // the run has ended
 	}
-	v.change(func() { v.now.agent = true })
+	system := osOf(ctx, guest)
+	v.change(func() { v.now.agent, v.now.system = true, system })
 }
 
 // patience ends the waiting for the word of a guest that says nothing.

@@ -114,6 +114,13 @@ func (v *vm) probe(ctx context.Context, guest Guest) {
 	}
 }
 
+// rests reports whether a user has paused the guest. It is asked nothing then, because it cannot answer.
+func (v *vm) rests() bool {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	return v.now.byUser
+}
+
 // kill ends a guest whose probe failed. One that is being shut down answers no probes, and keeps the time that it has.
 func (v *vm) kill(name string, p *corev1.Probe, message string) {
 	if !v.look().Run.Asked.IsZero() {
@@ -140,6 +147,12 @@ func (v *vm) repeat(ctx context.Context, guest Guest, p *corev1.Probe, name stri
 	}
 	var t tally
 	for {
+		if v.rests() {
+			if !v.p.sleep(ctx, seconds(p.PeriodSeconds, 10)) {
+				return
+			}
+			continue
+		}
 		once, cancel := context.WithTimeout(ctx, seconds(p.TimeoutSeconds, 1))
 		err := probeOnce(once, guest, p, c)
 		if err != nil && once.Err() != nil {

@@ -27,12 +27,17 @@ type view struct {
 type state struct {
 	// reason and message say what a pod whose VM does not run waits for.
 	reason, message string
-	// paused says why the guest's processors stand still, or why nobody knows whether they do; empty means that they run.
+	// paused says why the guest's processors stand still; empty means that they run. byUser is for those of a guest that a user
+	// has paused.
 	paused string
+	byUser bool
+	// unsure says why nobody knows whether the guest runs; empty means that it is known.
+	unsure string
 	// booting says how far the guest's first boot has come, as far as that was told.
 	booting string
-	// agent means that the guest agent has answered in this run.
-	agent bool
+	// agent means that the guest agent has answered in this run; system is what it says that runs there.
+	agent  bool
+	system string
 	// started and ready are the results of the startup and the readiness probe; nil is for a container without one.
 	started, ready *probeVerdict
 }
@@ -138,6 +143,8 @@ const (
 	reasonNotRunning   = "ContainersNotReady"
 	reasonBooting      = "Booting"
 	reasonPaused       = "Paused"
+	reasonPausedByUser = "PausedByUser" // KubeVirt's
+	reasonResumed      = "Resumed"
 	reasonProbe        = "ProbeNotReady"
 	reasonGates        = "ReadinessGatesNotReady"
 	reasonDone         = "FirstBootDone"
@@ -151,7 +158,9 @@ func (v view) unready() string {
 	switch {
 	case !v.running():
 		return reasonNotRunning
-	case v.now.paused != "":
+	case v.now.byUser && v.now.unsure == "":
+		return reasonPausedByUser
+	case v.now.paused != "", v.now.unsure != "":
 		return reasonPaused
 	case v.rec.FirstBoot.Stage == bootFailed:
 		return ReasonFirstBoot
@@ -168,8 +177,8 @@ func (v view) why(reason string) string {
 	switch reason {
 	case reasonNotRunning:
 		return v.now.message
-	case reasonPaused:
-		return v.now.paused
+	case reasonPaused, reasonPausedByUser:
+		return cmp.Or(v.now.unsure, v.now.paused)
 	case ReasonFirstBoot:
 		return v.rec.FirstBoot.Message
 	case reasonBooting:
@@ -208,7 +217,7 @@ func (v view) conditions() []corev1.PodCondition {
 		out = append(out, v.firstBoot(f))
 	}
 	if v.now.agent && v.running() {
-		out = append(out, v.condition(GuestAgentCondition, corev1.ConditionTrue, reasonAgentAnswers, ""))
+		out = append(out, v.condition(GuestAgentCondition, corev1.ConditionTrue, reasonAgentAnswers, v.now.system))
 	} else if v.had(GuestAgentCondition) {
 		out = append(out, v.condition(GuestAgentCondition, corev1.ConditionFalse, reasonAgentSilent, ""))
 	}

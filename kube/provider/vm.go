@@ -261,7 +261,7 @@ func (v *vm) find(ctx context.Context) Guest {
 			return nil
 		case err != nil:
 			v.p.log.Warn("it is not known yet whether a VM runs", "pod", v.ref, "error", err)
-			v.change(func() { v.now.paused = "nobody knows yet whether the VM runs: " + err.Error() })
+			v.change(func() { v.now.unsure = "nobody knows yet whether the VM runs: " + err.Error() })
 			v.p.sleep(ctx, doubled(retryFirst, retryMost, tries-1))
 			continue
 		case s.Status.Alive() && !active, unseen:
@@ -272,7 +272,7 @@ func (v *vm) find(ctx context.Context) Guest {
 			v.ended(s)
 			return nil
 		case s.Status.Alive():
-			v.change(func() { v.guest = found.Guest })
+			v.change(func() { v.guest, v.now.unsure = found.Guest, "" })
 			return found.Guest
 		}
 		if active {

@@ -109,8 +109,10 @@ var (
 	_ provider.Dialer   = guest{}
 	_ provider.Executor = guest{}
 	_ provider.Greeter  = guest{}
+	_ provider.Informer = guest{}
 	_ provider.Logger   = guest{}
 	_ provider.Meter    = guest{}
+	_ provider.Switch   = guest{}
 )
 
 // noteFile is the file in a VM's directory that says what Start told of it.
