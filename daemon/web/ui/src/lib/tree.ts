@@ -54,7 +54,8 @@ export class Tree implements View {
     return isSeq(node) ? node.items.length : 0;
   }
 
-  /** set puts a value at a path. Nothing (undefined, '' or an empty list) takes away what is there, and mappings and lists that it leaves empty. */
+  /** set puts a value at a path. Nothing (undefined, '' or an empty list) takes away what is there, and mappings and lists that it leaves empty;
+   * items of lists stay, for whoever fills them in. */
   set(path: string, value: unknown): void {
     const at = steps(path);
     if (value === undefined || value === '' || (Array.isArray(value) && value.length === 0)) {
@@ -137,6 +138,10 @@ export class Tree implements View {
     for (let n = at.length - 1; n > 1; n--) {
       const node = this.document.getIn(at.slice(0, n), true);
       if (!isCollection(node) || node.items.length > 0 || node.comment || node.commentBefore) return;
+      if (typeof at[n - 1] === 'number') {
+        node.flow = true;
+        return;
+      }
       this.document.deleteIn(at.slice(0, n));
     }
     const top = this.document.getIn(at.slice(0, 1), true);

@@ -1,4 +1,161 @@
-/** The page is not there yet. */
-export default function Page(_: {data: unknown}) {
-  return null;
+// New, Edit and Run Once: a definition as a form and as documents, and beside it what the guest will read.
+import {useCallback, useEffect, useMemo, useRef, useState} from 'preact/hooks';
+import {Button, ButtonLink} from '../components/button';
+import Documents from '../components/documents';
+import type {Place} from '../components/editor';
+import {DefinitionForm, mismatched} from '../components/form/definition';
+import {Notice, problemText} from '../components/notice';
+import Preview from '../components/preview';
+import {Tabs} from '../components/tabs';
+import {RelativeTime} from '../components/time';
+import {get} from '../lib/api';
+import {forPreview, fresh, nameOf, open} from '../lib/definition';
+import {usePlaces, useWide} from '../lib/composing';
+import {preparedOf} from '../lib/source';
+import {useSubmit} from '../lib/submit';
+import {fill} from '../lib/texts';
+import type {Diagnostic, Doc, Image, RenderResult} from '../lib/types';
+import {begin, storedPassword, useWork, withoutBlank, type ComposeData, type Work} from '../lib/work';
+import texts from '../texts/compose.json';
+
+/** The page: the definition is loaded first where there is one. */
+export default function Page({data}: {data: ComposeData}) {
+  const [documents, setDocuments] = useState<Doc[] | undefined>(data.mode === 'new' ? [fresh()] : undefined);
+  const [problem, setProblem] = useState<string>();
+  const load = () => {
+    setProblem(undefined);
+    get<{documents: Doc[]}>(`/machines/${encodeURIComponent(data.machine?.id ?? '')}/documents`).then((r) => setDocuments(r.documents), (e: unknown) => setProblem(problemText(e)));
+  };
+  useEffect(() => {
+    if (data.mode !== 'new') load();
+  }, []);
+  if (documents) return <Composer data={data} documents={documents} />;
+  return <>
+    <Head data={data} />
+    {problem ? <Notice kind="bad" title={texts.errors.loadFailed} actions={<Button onClick={load}>{texts.actions.retry}</Button>}>{problem}</Notice> : <p class="muted">{texts.loading}</p>}
+  </>;
+}
+
+function Head({data}: {data: ComposeData}) {
+  return (
+    <div class="page__head">
+      <div><h1>{fill(texts.title[data.mode], {name: data.machine?.name ?? ''})}</h1><p class="muted">{texts.lead[data.mode]}</p></div>
+    </div>
+  );
+}
+
+/** firstSettings are those of a new machine: the template that its link names, else the first that can be used. */
+function firstSettings(data: ComposeData): Work['settings'] {
+  if (data.mode !== 'new') return {};
+  const asked = new URLSearchParams(location.search).get('template');
+  const usable = data.templates.filter((t) => t.status === 'ok');
+  const template = usable.find((t) => t.id === asked) ?? usable.find((t) => t.disk);
+  return template ? {template: template.id} : {};
+}
+
+type View = 'form' | 'documents' | 'preview';
+
+function Composer({data, documents}: {data: ComposeData; documents: Doc[]}) {
+  const initial = useMemo(() => begin(documents, firstSettings(data)), []);
+  const working = useWork(data.mode + (data.machine ? ':' + data.machine.id : ''), data.draftKey, initial);
+  const [images, setImages] = useState<Image[]>([]);
+  useEffect(() => {
+    get<{images: Image[]}>('/images').then((r) => setImages(r.images), () => undefined);
+  }, []);
+  if (!working) return <Head data={data} />;
+  return <>
+    <Head data={data} />
+    {working.restored && working.dirty && <Notice kind="info" actions={<Button small onClick={working.discard}>{texts.actions.discard}</Button>}>
+      <Restored at={working.restored} /> {working.outdated && texts.draft.outdated}
+    </Notice>}
+    {working.volatile && <Notice kind="warn">{texts.draft.none}</Notice>}
+    <Desk key={working.restored && !working.dirty ? 'fresh' : 'work'} data={data} documents={documents} images={images} working={working} />
+  </>;
+}
+
+function Restored({at}: {at: Date}) {
+  const [before, after] = texts.draft.restored.split('{time}');
+  return <>{before}<RelativeTime time={at.toISOString()} />{after}</>;
+}
+
+interface DeskProps { data: ComposeData; documents: Doc[]; images: Image[]; working: NonNullable<ReturnType<typeof useWork>> }
+
+/** Desk is what is worked at: the form, the documents, and the preview beside them where there is room. */
+function Desk({data, documents, images, working}: DeskProps) {
+  const {work, put} = working;
+  const wide = useWide();
+  const [chosen, setView] = useState<View>('form');
+  const view = wide && chosen === 'preview' ? 'form' : chosen;
+  const [rendered, setRendered] = useState<readonly Diagnostic[]>([]);
+  const [place, setPlace] = useState<Place>();
+  const [held, setHeld] = useState<Map<string, string>>(new Map());
+  const opening = useMemo(() => open(work.documents), [work.documents]);
+  const shown = useMemo(() => forPreview(work.documents, opening), [work.documents, opening]);
+  const stored = useMemo(() => storedPassword(documents), []);
+  const own = useMemo(() => { const o = open(documents); return o.ok ? o.opened.tree.text('spec.dataSource') : ''; }, []);
+  const onResult = useCallback((r: RenderResult) => setRendered(r.diagnostics), []);
+  const toPlace = useCallback((diagnostic: Diagnostic) => {
+    setView('documents');
+    setPlace((p) => ({diagnostic, turn: (p?.turn ?? 0) + 1}));
+  }, []);
+  const root = useRef<HTMLDivElement>(null);
+  const goTo = usePlaces(root, setView, toPlace);
+  const submit = useSubmit({data, working, opening, rendered, held, mismatch: mismatched(opening, work, stored)});
+  const noSeed = data.mode === 'run' && work.run.noSeed && !(opening.ok && preparedOf(opening.opened.tree) !== undefined);
+  const preview = noSeed ? <section class="preview"><h2>{texts.previewTitle}</h2><p class="muted">{texts.previewNone}</p></section>
+    : <Preview documents={shown} settings={data.mode === 'new' ? work.settings : undefined} machine={data.machine} generation={data.mode === 'run' && work.run.newGeneration ? 1 : undefined}
+      onResult={onResult} onPlace={toPlace} />;
+  const tabs = [{id: 'form', label: texts.tabs.form}, {id: 'documents', label: texts.tabs.documents}, ...(wide ? [] : [{id: 'preview', label: texts.tabs.preview}])];
+  return <>
+    <div class="desk" ref={root}>
+      <div class="desk__work">
+        <Tabs label={texts.tabs.label} tabs={tabs} active={view} onChange={(id) => setView(id as View)}>
+          <div hidden={view !== 'form'}>
+            <DefinitionForm data={data} images={images} opening={opening} work={work} put={put} diagnostics={submit.diagnostics} attempted={submit.attempted} stored={stored} dataSource={own}
+              held={held} onHold={(path, why) => setHeld((h) => heldAfter(h, path, why))} onDocuments={() => setView('documents')} />
+          </div>
+          {view === 'documents' && <Documents value={work.documents} diagnostics={submit.diagnostics} settings={work.settings} at={place}
+            onChange={(d) => put((w) => ({...w, documents: data.mode === 'new' ? withoutBlank(d) : d}))} />}
+          {!wide && <div hidden={view !== 'preview'}>{preview}</div>}
+        </Tabs>
+      </div>
+      {wide && <aside class="desk__preview">{preview}</aside>}
+    </div>
+    <Foot data={data} submit={submit} name={opening.ok ? nameOf(opening.opened.tree) : ''} onGo={goTo} />
+  </>;
+}
+
+function heldAfter(held: Map<string, string>, path: string, why: string | undefined): Map<string, string> {
+  if (held.get(path) === why) return held;
+  const next = new Map(held);
+  if (why) next.set(path, why);
+  else next.delete(path);
+  return next;
+}
+
+/** Foot has the buttons, and over them what keeps the work from being done. */
+function Foot({data, submit, onGo}: {data: ComposeData; submit: ReturnType<typeof useSubmit>; name: string; onGo: (w: {field?: string; diagnostic?: Diagnostic}) => void}) {
+  const back = data.machine ? `/machines/${encodeURIComponent(data.machine.id)}` : '/machines';
+  const {wrong, problem, busy} = submit;
+  const running = data.mode === 'run' && data.machine && data.machine.status !== 'down';
+  return (
+    <div class="foot">
+      <div class="foot__said" role="status">
+        {running && !problem && <Notice kind="warn">{fill(texts.errors.running, {name: data.machine?.name ?? ''})}</Notice>}
+        {problem && <Notice kind="bad" title={texts.errors.head}>{problem}</Notice>}
+        {wrong.length > 0 && <Notice kind="bad" title={wrong.length === 1 ? texts.errors.one : fill(texts.errors.many, {count: wrong.length})}>
+          <ul class="foot__list">{wrong.slice(0, 5).map((w, i) => <li key={i}><button type="button" class="link" onClick={() => onGo(w)}>{w.text}</button></li>)}</ul>
+        </Notice>}
+      </div>
+      <div class="foot__buttons">
+        {data.mode === 'new' && <>
+          <Button kind="primary" icon="play" busy={busy === 'start'} onClick={() => void submit.go('start')}>{texts.actions.createStart}</Button>
+          <Button busy={busy === 'plain'} onClick={() => void submit.go('plain')}>{texts.actions.create}</Button>
+        </>}
+        {data.mode === 'edit' && <Button kind="primary" busy={busy !== undefined} onClick={() => void submit.go('plain')}>{texts.actions.save}</Button>}
+        {data.mode === 'run' && <Button kind="primary" icon="play" busy={busy !== undefined} onClick={() => void submit.go('plain')}>{texts.actions.run}</Button>}
+        <ButtonLink kind="ghost" href={back}>{texts.actions.cancel}</ButtonLink>
+      </div>
+    </div>
+  );
 }

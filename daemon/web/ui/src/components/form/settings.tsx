@@ -1,0 +1,64 @@
+// What is said beside documents that the form does not edit: the machine's name, what it boots from, its size and its data source.
+import {isDisc, nameForImage} from '../../lib/source';
+import {fill} from '../../lib/texts';
+import type {Image, Settings, Template, Version} from '../../lib/types';
+import texts from '../../texts/compose.json';
+import {SelectField, TextField} from '../field';
+import {useTyped} from './controls';
+
+/** What the part needs. */
+export interface BesideProps { settings: Settings; onSettings: (settings: Settings) => void; templates: Template[]; images: Image[]; version: Version }
+
+const units: Record<string, number> = {K: 1e3, M: 1e6, G: 1e9, T: 1e12, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40};
+
+/** bytesOf is a size such as 2Gi in bytes, or nothing when it is none. */
+export function bytesOf(text: string): number | undefined {
+  const m = /^(\d+(?:\.\d+)?)\s*([KMGT]i?)?$/.exec(text.trim());
+  return m ? Math.round(Number(m[1]) * (m[2] ? units[m[2]] ?? 1 : 1)) : undefined;
+}
+
+/** sizeOf writes bytes with the largest unit that needs no fraction. */
+export function sizeOf(bytes: number | undefined): string {
+  if (!bytes) return '';
+  for (const u of ['Ti', 'Gi', 'Mi', 'Ki']) if (bytes % (units[u] ?? 1) === 0) return bytes / (units[u] ?? 1) + u;
+  return String(bytes);
+}
+
+/** The part beside documents of other forms. */
+export function BesideDocuments({settings, onSettings, templates, images, version}: BesideProps) {
+  const put = (field: keyof Settings, value: string | number | undefined) => {
+    const {[field]: _, ...rest} = settings;
+    onSettings(value ? {...rest, [field]: value} as Settings : rest);
+  };
+  const [memory, setMemory] = useTyped(sizeOf(settings.memory), (t) => sizeOf(bytesOf(t)));
+  const source = settings.template ? `template:${settings.template}` : settings.image ? `image:${settings.image}` : '';
+  const choose = (v: string) => {
+    const {template: _, image: __, ...rest} = settings;
+    const at = v.indexOf(':');
+    onSettings(at < 0 ? rest : {...rest, [v.slice(0, at)]: v.slice(at + 1)});
+  };
+  return (
+    <section class="part" aria-labelledby="part-beside">
+      <h2 id="part-beside">{texts.settings.title}</h2>
+      <p class="field__help">{texts.settings.help}</p>
+      <div class="form">
+        <TextField label={texts.general.name} help={texts.general.nameHelp} optional value={settings.name ?? ''} onValue={(v) => put('name', v.trim())} placeholder={texts.settings.default} data-field="metadata.name" />
+        <SelectField label={texts.general.from} value={source} onValue={choose} data-field="source">
+          <option value="">{texts.settings.default}</option>
+          {templates.length > 0 && <optgroup label={texts.general.fromTemplates}>
+            {templates.filter((t) => t.status === 'ok').map((t) => <option key={t.id} value={`template:${t.id}`}>{t.name}</option>)}
+          </optgroup>}
+          {images.length > 0 && <optgroup label={texts.general.fromImages}>
+            {images.filter((i) => !isDisc(i)).map((i) => <option key={i.id} value={`image:${nameForImage(i)}`}>{i.name}</option>)}
+          </optgroup>}
+        </SelectField>
+        <TextField label={texts.general.memory} help={texts.general.memoryHelp} value={memory} placeholder={texts.settings.default} onValue={(v) => { setMemory(v); put('memory', bytesOf(v)); }} />
+        <TextField label={texts.general.cpus} inputMode="numeric" value={settings.cpus ? String(settings.cpus) : ''} placeholder={texts.settings.default} onValue={(v) => put('cpus', Number(v.replace(/\D/g, '')) || undefined)} />
+        <SelectField label={texts.general.dataSource} help={texts.general.dataSourceHelp} value={settings.dataSource ?? ''} onValue={(v) => put('dataSource', v)}>
+          <option value="">{fill(texts.general.dataSourceDefault, {name: texts.settings.default.toLowerCase()})}</option>
+          {version.dataSources.map((d) => <option key={d} value={d}>{d}</option>)}
+        </SelectField>
+      </div>
+    </section>
+  );
+}

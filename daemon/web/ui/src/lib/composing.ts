@@ -1,0 +1,54 @@
+// Where things are on the page that writes a definition: whether there is room for the preview beside it, and how to get to a field or a line.
+import type {RefObject} from 'preact';
+import {useEffect, useState} from 'preact/hooks';
+import {closest} from './remarks';
+import type {Diagnostic} from './types';
+
+const room = '(min-width: 1100px)';
+
+/** useWide tells whether the preview has room beside the form. */
+export function useWide(): boolean {
+  const [wide, setWide] = useState(() => matchMedia(room).matches);
+  useEffect(() => {
+    const query = matchMedia(room);
+    const change = () => setWide(query.matches);
+    query.addEventListener('change', change);
+    return () => query.removeEventListener('change', change);
+  }, []);
+  return wide;
+}
+
+/** focusField unfolds and focuses the control of a field, and reports whether there is one. */
+export function focusField(root: HTMLElement, field: string): boolean {
+  const controls = [...root.querySelectorAll<HTMLElement>('[data-field]')];
+  const path = closest(controls.map((c) => c.dataset['field'] ?? ''), field);
+  const found = controls.find((c) => c.dataset['field'] === path);
+  if (path === undefined || !found) return false;
+  for (let e = found.parentElement; e; e = e.parentElement) if (e instanceof HTMLDetailsElement) e.open = true;
+  const target = found.matches('input, select, textarea') ? found : found.querySelector<HTMLElement>('input, select, textarea, [contenteditable]') ?? found;
+  found.scrollIntoView({block: 'center'});
+  target.focus({preventScroll: true});
+  return true;
+}
+
+/** Where to go: a field of the form, or the place of a remark in the documents. */
+export interface Way { field?: string; diagnostic?: Diagnostic }
+
+/** usePlaces goes to fields and lines: those that a user picks, and the one that the page's address names as #field=PATH or #file=NAME&line=N. */
+export function usePlaces(root: RefObject<HTMLElement | null>, view: (v: 'form' | 'documents') => void, toLine: (d: Diagnostic) => void): (way: Way) => void {
+  const go = ({field, diagnostic}: Way) => {
+    view('form');
+    // The form is there after the next rendering.
+    setTimeout(() => {
+      const there = field !== undefined && root.current !== null && focusField(root.current, field);
+      if (!there && diagnostic) toLine(diagnostic);
+    });
+  };
+  useEffect(() => {
+    const wish = new URLSearchParams(location.hash.slice(1));
+    const [field, line] = [wish.get('field'), Number(wish.get('line'))];
+    if (field) go({field});
+    else if (line > 0) toLine({code: '', severity: 'note', summary: '', range: {file: wish.get('file') ?? '', start: {line, column: 1}}});
+  }, []);
+  return go;
+}

@@ -1,0 +1,85 @@
+// What a machine boots from: a template, an image under its root disk, or whatever the definition says.
+import type {Image} from './types';
+import type {Tree, View} from './tree';
+
+/** rootDisk is the number of the disk that the machine boots from, or -1. */
+export function rootDisk(tree: View): number {
+  for (let i = 0; i < tree.count('spec.disks'); i++) if (tree.get(`spec.disks[${i}].root`) === true) return i;
+  return -1;
+}
+
+/** imageOf is the image under the root disk, empty when it has none. */
+export function imageOf(tree: View): string {
+  const at = rootDisk(tree);
+  return at < 0 ? '' : tree.text(`spec.disks[${at}].source.image`);
+}
+
+/** setImage puts an image under the root disk, which is added for it first of all disks. An empty one takes it away. */
+export function setImage(tree: Tree, image: string): void {
+  const at = rootDisk(tree);
+  if (at >= 0) {
+    if (image) tree.set(`spec.disks[${at}].source`, {image});
+    else if (tree.get(`spec.disks[${at}].source.image`) !== undefined) tree.remove(`spec.disks[${at}]`);
+    return;
+  }
+  if (!image) return;
+  const others = tree.get('spec.disks');
+  tree.set('spec.disks', [{name: 'root', root: true, source: {image}}, ...(Array.isArray(others) ? others as unknown[] : [])]);
+}
+
+/** nameForImage is how a definition names an image of the repository. */
+export const nameForImage = (image: Image): string => image.path ?? image.file;
+
+/** isDisc reports whether an image of the repository is one of a CD or DVD. */
+export const isDisc = (image: Image): boolean => /\.iso$/i.test(image.file);
+
+const disc = 'cdrom';
+
+/** discOf is the path of the CD that the form has attached, or nothing when it has none. */
+export function discOf(tree: View): string | undefined {
+  const at = discAt(tree);
+  return at < 0 ? undefined : tree.text(`spec.disks[${at}].source.path`);
+}
+
+function discAt(tree: View): number {
+  for (let i = 0; i < tree.count('spec.disks'); i++) {
+    if (tree.text(`spec.disks[${i}].device`) === disc && tree.text(`spec.disks[${i}].name`) === disc) return i;
+  }
+  return -1;
+}
+
+/** setDisc attaches a CD by its path, or takes it away. */
+export function setDisc(tree: Tree, path: string | undefined): void {
+  const at = discAt(tree);
+  if (path === undefined) {
+    if (at >= 0) tree.remove(`spec.disks[${at}]`);
+  } else if (at >= 0) tree.set(`spec.disks[${at}].source.path`, path);
+  else tree.append('spec.disks', {name: disc, device: disc, source: {path}});
+}
+
+/** The name of the medium that the form attaches as a prepared seed. */
+const prepared = 'seed';
+
+function preparedAt(tree: View): number {
+  for (let i = 0; i < tree.count('spec.media'); i++) if (tree.text(`spec.media[${i}].kind`) === 'prepared') return i;
+  return -1;
+}
+
+/** preparedOf is the path of the prepared seed, or nothing when none is attached. */
+export function preparedOf(tree: View): string | undefined {
+  const at = preparedAt(tree);
+  return at < 0 ? undefined : tree.text(`spec.media[${at}].path`);
+}
+
+/** setPrepared attaches a seed that is made already, in the place of the one that would be made, or takes it away and goes back to a data source. */
+export function setPrepared(tree: Tree, path: string | undefined, before = ''): void {
+  const at = preparedAt(tree);
+  if (path === undefined) {
+    if (at >= 0) tree.remove(`spec.media[${at}]`);
+    tree.set('spec.dataSource', before);
+    return;
+  }
+  if (at >= 0) tree.set(`spec.media[${at}].path`, path);
+  else tree.append('spec.media', {name: prepared, kind: 'prepared', path});
+  tree.set('spec.dataSource', 'none');
+}

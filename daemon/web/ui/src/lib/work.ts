@@ -1,0 +1,122 @@
+// The state of the page that writes a definition: the documents, what is said beside them, and the draft of all that.
+import {useEffect, useMemo, useRef, useState} from 'preact/hooks';
+import type {PasswordWork, Stored} from '../components/form/authentication';
+import type {RunOptions} from '../components/form/runonce';
+import {fresh, isNative, open} from './definition';
+import {draft, type Draft} from './draft';
+import {mainUser} from './initial';
+import type {Doc, Machine, Settings, Template, Version} from './types';
+
+/** What the page is for: a new machine, a machine's definition, or one run of it. */
+export type Mode = 'new' | 'edit' | 'run';
+
+/** What the server writes into the page. */
+export interface ComposeData { mode: Mode; machine?: Machine; templates: Template[]; version: Version; draftKey: string }
+
+/** What a user works at. It is what a draft keeps. */
+export interface Work {
+  documents: Doc[];
+  settings: Settings;
+  password: PasswordWork;
+  run: RunOptions;
+}
+
+/** What a draft holds: the work, and the documents that it began with. */
+interface Kept { work: Work; base: string }
+
+/** begin is the work at the beginning. */
+export function begin(documents: Doc[], settings: Settings): Work {
+  return {documents, settings, password: {verify: '', keep: storedPassword(documents) !== undefined},
+    run: {initialize: true, newGeneration: false, volatile: false, noSeed: false}};
+}
+
+/** storedPassword is what documents say of the default user's password, or nothing. */
+export function storedPassword(documents: Doc[]): Stored | undefined {
+  const opening = open(documents);
+  if (!opening.ok) return undefined;
+  const {tree} = opening.opened;
+  const at = mainUser(tree);
+  if (at < 0) return undefined;
+  const [password, passwordHash] = [tree.get(`spec.users[${at}].password`), tree.get(`spec.users[${at}].passwordHash`)];
+  return password === undefined && passwordHash === undefined ? undefined : {password, passwordHash};
+}
+
+/** withoutBlank leaves out the document that a new machine begins with when others have come and nothing was written into it. */
+export function withoutBlank(documents: Doc[]): Doc[] {
+  const blank = fresh().text;
+  if (!documents.some((d) => d.text === blank) || !documents.some((d) => d.text.trim() && d.text !== blank)) return documents;
+  const objects = documents.every((d) => d.text === blank || isCompanion(d.text));
+  return objects ? documents : documents.filter((d) => d.text !== blank);
+}
+
+/** isCompanion reports whether a text holds nothing but what machines refer to, so that there is still one to be written. */
+function isCompanion(text: string): boolean {
+  const kinds = [...text.matchAll(/^kind:\s*["']?(\w+)/gm)].map((m) => m[1]);
+  return !isNative(text) && kinds.length > 0 && kinds.every((k) => k === 'Secret' || k === 'ConfigMap');
+}
+
+/** How long a draft waits for the next key stroke, in ms. */
+const pause = 150;
+
+/** What useWork knows. */
+export interface Working {
+  work: Work;
+  put: (change: (work: Work) => Work) => void;
+  /** When the draft was kept that this work came from. */
+  restored: Date | undefined;
+  /** The documents have been changed elsewhere since then. */
+  outdated: boolean;
+  /** Gives up the work for what it began with. */
+  discard: () => void;
+  /** The work is done: no draft of it is kept. */
+  done: () => void;
+  /** Drafts cannot be kept here. */
+  volatile: boolean;
+  dirty: boolean;
+}
+
+/** useWork is the work at a page, restored from its draft and kept in it. It is undefined until the draft has been looked for. */
+export function useWork(name: string, key: string, initial: Work): Working | undefined {
+  const place = useMemo<Draft<Kept> | null>(() => draft<Kept>(name, key), []);
+  const base = useMemo(() => JSON.stringify(initial.documents), []);
+  const [work, setWork] = useState<Work | undefined>(place ? undefined : initial);
+  const [from, setFrom] = useState<{saved: Date; outdated: boolean}>();
+  const finished = useRef(false);
+  const dirty = work !== undefined && work !== initial;
+  useEffect(() => {
+    void place?.load().then((kept) => {
+      if (kept) setFrom({saved: kept.saved, outdated: kept.value.base !== base});
+      setWork(kept?.value.work ?? initial);
+    });
+  }, []);
+  useEffect(() => {
+    if (!place || !dirty) return undefined;
+    const save = () => void (finished.current || place.save({work, base}));
+    const timer = setTimeout(save, pause);
+    addEventListener('pagehide', save);
+    return () => {
+      clearTimeout(timer);
+      removeEventListener('pagehide', save);
+    };
+  }, [work]);
+  useEffect(() => {
+    if (place || !dirty) return undefined;
+    const ask = (e: BeforeUnloadEvent) => (finished.current ? undefined : e.preventDefault());
+    addEventListener('beforeunload', ask);
+    return () => removeEventListener('beforeunload', ask);
+  }, [dirty]);
+  if (!work) return undefined;
+  return {
+    work, dirty, volatile: !place, restored: from?.saved, outdated: from?.outdated ?? false,
+    put: (change) => setWork((w) => (w ? change(w) : w)),
+    discard: () => {
+      place?.drop();
+      setFrom(undefined);
+      setWork(initial);
+    },
+    done: () => {
+      finished.current = true;
+      place?.drop();
+    },
+  };
+}
