@@ -9,9 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/rest"
@@ -30,6 +32,39 @@ const machine = `{"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "met
 		"networks": [{"name": "default", "pod": {}}],
 		"volumes": [{"name": "root", "containerDisk": {"image": "quay.io/containerdisks/debian:13"}},
 			{"name": "seed", "cloudInitNoCloud": {"userData": "#cloud-config\nhostname: vm%d\n"}}]}}}}`
+
+// collected returns when the control plane's garbage collector knows the kinds, which takes it half a minute after they are
+// defined. Until then it asks the API server for each owner that it has not seen, again and again.
+func collected(ctx context.Context, config *rest.Config) error {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	vms := client.Resource(resource("virtualmachines")).Namespace("default")
+	var vm unstructured.Unstructured
+	if err := json.Unmarshal(fmt.Appendf(nil, machine, 0, 0), &vm.Object); err != nil {
+		return err
+	}
+	if err := unstructured.SetNestedField(vm.Object, "Halted", "spec", "runStrategy"); err != nil {
+		return err
+	}
+	if _, err := vms.Create(ctx, &vm, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	// Only the collector ends a deletion in the foreground.
+	foreground := metav1.DeletePropagationForeground
+	if err := vms.Delete(ctx, vm.GetName(), metav1.DeleteOptions{PropagationPolicy: &foreground}); err != nil {
+		return err
+	}
+	return wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+		switch _, err := vms.Get(ctx, vm.GetName(), metav1.GetOptions{}); {
+		case apierrors.IsNotFound(err):
+			return true, nil
+		default:
+			return false, err
+		}
+	})
+}
 
 // create creates the machines by several clients.
 func create(ctx context.Context, config *rest.Config, o options) error {

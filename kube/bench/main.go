@@ -29,6 +29,7 @@ type options struct {
 	limit          time.Duration
 	verbose        bool
 	profile        string
+	gogc           string
 }
 
 func main() {
@@ -39,6 +40,7 @@ func main() {
 	flag.IntVar(&o.clients, "clients", 16, "how many clients create them")
 	flag.DurationVar(&o.limit, "limit", 10*time.Minute, "when to give up")
 	flag.StringVar(&o.profile, "profile", "", "file for a profile of what the API server spends the first 20 seconds on (go tool pprof)")
+	flag.StringVar(&o.gogc, "gogc", "", "GOGC of all processes, for a control plane that trades memory for processor time (default: as in the environment)")
 	flag.BoolVar(&o.verbose, "v", false, "show what nodes log")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -61,6 +63,12 @@ func run(ctx context.Context, o options) (err error) {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
 	node.LogTo(log)
+	if o.gogc != "" {
+		if err := os.Setenv("GOGC", o.gogc); err != nil {
+			return err
+		}
+		fmt.Println("all processes of the cluster run with GOGC=" + o.gogc)
+	}
 	ctx, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()
 	c, err := cluster.Start(ctx, cluster.Options{Dir: dir, Program: o.program})
@@ -83,6 +91,9 @@ func run(ctx context.Context, o options) (err error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
+	}
+	if err := collected(ctx, config); err != nil {
+		return fmt.Errorf("waiting for the garbage collector: %w", err)
 	}
 	before, err := requests(ctx, client)
 	if err != nil {

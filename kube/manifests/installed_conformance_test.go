@@ -30,6 +30,7 @@ func TestInstalled(t *testing.T) {
 	}{
 		{"Seeds", keepsSeeds},
 		{"Refuses", refusesBadObjects},
+		{"Trusts", trustsTheController},
 		{"Gate", followsTheGate},
 		{"Kubectl", printsAsUpstream},
 		{"Nodes", letsNodesReadSources},

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/vmseed/vmseed/kube/launch"
@@ -183,5 +184,48 @@ func refusesBadObjects(t *testing.T, c *cluster) {
 	if ok, out := create("apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {name: bad, namespace: " + namespace + "}\nspec: {runStrategy: Always}\n"); ok ||
 		!strings.Contains(out, "spec.template: Required value") {
 		t.Errorf("without a template: %s", out)
+	}
+}
+
+// trustsTheController gives the API server the same instance as the controller and as users: the controller has checked what it makes, but
+// for the memory, which no machine needs to name. Of a machine the template is checked, whenever it changes.
+func trustsTheController(t *testing.T, c *cluster) {
+	namespace := c.namespace(t)
+	controller, _ := c.as(t, controllerUser[0], controllerUser[1:]...)
+	user := editor(t, c, namespace)
+	create := func(as client.Client, text string) error {
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+			t.Fatal(err)
+		}
+		return as.Create(t.Context(), o, client.DryRunAll)
+	}
+	bad := instance(namespace, withVolume("cloudInitNoCloud: {userData: x, secretRef: {name: s}}"))
+	if err := create(controller, bad); err != nil {
+		t.Errorf("what the controller has made of a machine: %v", err)
+	}
+	const two = "must have only one userdatasource set"
+	if err := create(user, bad); err == nil || !strings.Contains(err.Error(), two) {
+		t.Errorf("what a user has made: %v", err)
+	}
+	if err := create(controller, instance(namespace, "domain: {devices: {}}")); err == nil || !strings.Contains(err.Error(), "no memory requested") {
+		t.Errorf("the controller's instance without memory: %v", err)
+	}
+	// An account of the same name in another namespace is nobody special.
+	c.must(t, "", "create", "rolebinding", "other", "-n", namespace, "--clusterrole=edit", "--user=system:serviceaccount:"+namespace+":vmseed-controller")
+	other, _ := c.as(t, "system:serviceaccount:"+namespace+":vmseed-controller", "system:serviceaccounts")
+	eventually(t, "another account may make instances", func() (bool, string) {
+		err := create(other, bad)
+		return err != nil && strings.Contains(err.Error(), two), fmt.Sprint(err)
+	})
+	if err := create(other, machineOf(namespace, "runStrategy: Halted", withVolume("cloudInitNoCloud: {}"))); err == nil || !strings.Contains(err.Error(), "must have at least one") {
+		t.Errorf("another account's machine: %v", err)
+	}
+
+	c.must(t, machineOf(namespace, "runStrategy: Halted", withVolume("cloudInitNoCloud: {userData: x}")), "create", "-n", namespace, "-f", "-")
+	c.must(t, "", "patch", "vm", "bad", "-n", namespace, "--type=merge", "-p", `{"spec":{"runStrategy":"Manual"}}`)
+	if out, err := c.kubectl(t, "", "patch", "vm", "bad", "-n", namespace, "--type=json", "-p",
+		`[{"op":"add","path":"/spec/template/spec/volumes/0/cloudInitNoCloud/secretRef","value":{"name":"s"}}]`); err == nil || !strings.Contains(out, two) {
+		t.Errorf("a template that becomes bad: %s", out)
 	}
 }

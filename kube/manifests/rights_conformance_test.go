@@ -103,13 +103,15 @@ func letsNodesReadSources(t *testing.T, c *cluster) {
 	c.must(t, pod("wrong", runtime, "VirtletSSHKeySource: vault/x", "VirtletFilesFromDataSource: secret/../x", "VirtletCloudInitUserDataSource: ''"), "create", "-f", "-")
 	c.must(t, strings.Replace(pod("stated", runtime, "VirtletSSHKeySource: secret/keys"), "spec: {", "spec: {volumes: [{name: vmseed-src-1, secret: {secretName: keys}}], ", 1),
 		"create", "-f", "-")
+	// Launcher pods are left alone.
+	c.must(t, strings.Replace(pod("launcher", runtime, "VirtletSSHKeySource: secret/keys"), "metadata: {", "metadata: {labels: {kubevirt.io: virt-launcher}, ", 1), "create", "-f", "-")
 
 	volumes := func(name string) string {
 		return c.must(t, "", "get", "pod", name, "-n", namespace, "-o",
 			`jsonpath={range .spec.volumes[*]}{.name}={.configMap.name}{.secret.secretName}/{.configMap.optional}{.secret.optional} {end}`)
 	}
 	for name, want := range map[string]string{
-		"vm": "vmseed-src-0=data/true vmseed-src-1=keys/true vmseed-src-2=files/true ", "container": "", "wrong": "", "stated": "vmseed-src-1=keys/ ",
+		"vm": "vmseed-src-0=data/true vmseed-src-1=keys/true vmseed-src-2=files/true ", "container": "", "wrong": "", "launcher": "", "stated": "vmseed-src-1=keys/ ",
 	} {
 		got := volumes(name)
 		if got = token.ReplaceAllString(got, ""); got != want {
