@@ -7,10 +7,12 @@ import (
 	"embed"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,9 +44,8 @@ type assets struct {
 	public map[string]string
 	// licences are those of the libraries in the script.
 	licences []byte
-	// scripts are the files of the script that every page loads, the entry first; style is that with the look.
-	scripts []string
-	style   string
+	// manifest says what each page loads.
+	manifest map[string]entry
 }
 
 // entry is what the manifest of the build says about an entry point.
@@ -53,9 +54,14 @@ type entry struct {
 	Imports []string `json:"imports"`
 }
 
+// The entry points of the build. Each page of the script has one of its own, named after it.
+const (
+	mainEntry  = "main.js"
+	styleEntry = "style.css"
+)
+
 func openAssets() (*assets, error) {
 	a := &assets{files: map[string]*asset{}, public: map[string]string{}}
-	var manifest map[string]entry
 	err := fs.WalkDir(embedded, ".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -64,27 +70,47 @@ func openAssets() (*assets, error) {
 		if err != nil {
 			return err
 		}
-		switch name := path.Base(file); {
-		case name == manifestFile:
-			return json.Unmarshal(data, &manifest)
-		case name == licencesFile:
+		switch name := path.Base(file); name {
+		case manifestFile:
+			return json.Unmarshal(data, &a.manifest)
+		case licencesFile:
 			a.licences = data
 		default:
 			a.add(name, data, path.Dir(file) == "dist")
 		}
 		return nil
 	})
+	if err == nil && (a.manifest[mainEntry].File == "" || a.manifest[styleEntry].File == "") {
+		err = fmt.Errorf("%s names no %s or %s", manifestFile, mainEntry, styleEntry)
+	}
+	for _, e := range a.manifest {
+		for _, name := range append(e.Imports, e.File) {
+			if a.files[name] == nil {
+				err = errors.Join(err, fmt.Errorf("%s is missing", name))
+			}
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the page is not whole: %w", err)
 	}
-	script, style := manifest["main.js"], manifest["style.css"]
-	a.scripts, a.style = append([]string{script.File}, script.Imports...), style.File
-	for _, name := range append(a.scripts, a.style) {
-		if a.files[name] == nil {
-			return nil, fmt.Errorf("the page is not whole: the file %q is not in it", name)
+	return a, nil
+}
+
+// main is where the script is that every page loads, and style where the look is.
+func (a *assets) main() string  { return pathAssets + a.manifest[mainEntry].File }
+func (a *assets) style() string { return pathAssets + a.manifest[styleEntry].File }
+
+// needed are the files that a page's script will ask for one after the other, unless it is given them at once.
+func (a *assets) needed(page string) []string {
+	own := a.manifest[page+".js"]
+	all := slices.Concat(a.manifest[mainEntry].Imports, []string{own.File}, own.Imports)
+	var out []string
+	for _, name := range all {
+		if name != "" && !slices.Contains(out, pathAssets+name) && name != a.manifest[mainEntry].File {
+			out = append(out, pathAssets+name)
 		}
 	}
-	return a, nil
+	return out
 }
 
 // add adds a file. Those of the build have a digest in their names already.

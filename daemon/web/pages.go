@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ import (
 	"github.com/vmseed/vmseed/daemon/auth"
 )
 
-//go:embed templates ui/src/texts/common.json ui/src/texts/server.json
+//go:embed templates ui/src/texts
 var sources embed.FS
 
 // page is what a template shows.
@@ -48,16 +49,8 @@ type pages struct {
 
 func openPages(a *assets) (*pages, error) {
 	p := &pages{templates: map[string]*template.Template{}, texts: map[string]string{}}
-	for _, file := range []string{"common", "server"} {
-		data, err := sources.ReadFile("ui/src/texts/" + file + ".json")
-		var tree map[string]any
-		if err == nil {
-			err = json.Unmarshal(data, &tree)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("the texts of the page: %w", err)
-		}
-		p.flatten("", tree)
+	if err := p.readTexts(); err != nil {
+		return nil, fmt.Errorf("the texts of the page: %w", err)
 	}
 	layout, err := template.New("layout.html").Funcs(p.functions(a)).ParseFS(sources, "templates/layout.html", "templates/parts.html")
 	if err != nil {
@@ -84,7 +77,31 @@ func openPages(a *assets) (*pages, error) {
 	return p, nil
 }
 
-// flatten keeps the texts of a tree under their paths.
+// readTexts reads all texts. A key is file.name, or the name alone of those that are everywhere and of those that are the server's.
+func (p *pages) readTexts() error {
+	files, err := fs.Glob(sources, "ui/src/texts/*.json")
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		data, err := sources.ReadFile(file)
+		var tree map[string]any
+		if err == nil {
+			err = json.Unmarshal(data, &tree)
+		}
+		if err != nil {
+			return err
+		}
+		prefix := strings.TrimSuffix(path.Base(file), ".json") + "."
+		if prefix == "common." || prefix == "server." {
+			prefix = ""
+		}
+		p.flatten(prefix, tree)
+	}
+	return nil
+}
+
+// flatten keeps the texts of a tree, a_b for the text b in the tree a.
 func (p *pages) flatten(prefix string, tree map[string]any) {
 	for key, v := range tree {
 		switch v := v.(type) {
@@ -99,14 +116,18 @@ func (p *pages) flatten(prefix string, tree map[string]any) {
 // functions are what templates may call.
 func (p *pages) functions(a *assets) template.FuncMap {
 	return template.FuncMap{
-		"t":       p.text,
-		"asset":   a.url,
-		"style":   func() string { return pathAssets + a.style },
-		"scripts": func() []string { return a.scripts },
-		"time":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
-		"stamp":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"bytes":   showBytes,
-		"status":  func(s string) status { return p.status(s) },
+		"t":      p.text,
+		"asset":  a.url,
+		"style":  a.style,
+		"script": a.main,
+		"needed": a.needed,
+		"time":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
+		"stamp":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"bytes":  showBytes,
+		"day":    func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
+		"rest":   func(list []string) string { return strconv.Itoa(len(list) - 1) },
+		"status": p.status,
+		"boot":   p.boot,
 	}
 }
 

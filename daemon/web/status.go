@@ -1,6 +1,9 @@
 package web
 
-import "github.com/vmseed/vmseed/daemon"
+import (
+	"github.com/vmseed/vmseed/daemon"
+	"github.com/vmseed/vmseed/daemon/client"
+)
 
 // status is how a machine's status is told: by a shape, a word and a colour.
 type status struct {
@@ -8,7 +11,7 @@ type status struct {
 	Kind, Word string
 }
 
-// statuses are those that a machine can have, in the order of its life.
+// statuses are those that a machine can have, those first that most machines have.
 func statuses() []string {
 	return []string{string(daemon.Up), string(daemon.Down), string(daemon.WaitForLaunch), string(daemon.PoweringUp), string(daemon.Paused),
 		string(daemon.PoweringDown), string(daemon.Rebooting), string(daemon.NotResponding), string(daemon.ImageLocked)}
@@ -27,4 +30,40 @@ func (p *pages) status(s string) status {
 		kind = "bad"
 	}
 	return status{Kind: kind, Word: p.text("status_" + s)}
+}
+
+// boot is how a machine's first boot stands.
+type boot struct {
+	// Kind is none, going, ok or failed. Text is the stage of a boot that goes on, or the first reason of a failure.
+	Kind, Text, Module string
+}
+
+// boot judges as the script does: a boot that goes on counts before the one that was.
+func (p *pages) boot(m client.Machine) boot {
+	switch daemon.Status(m.Status) {
+	case daemon.PoweringUp, daemon.WaitForLaunch, daemon.Rebooting:
+		if m.Progress == nil {
+			return boot{Kind: "going", Text: p.text("machines.waiting")}
+		}
+		return boot{Kind: "going", Text: p.stage(string(m.Progress.Stage)), Module: m.Progress.Module}
+	}
+	switch {
+	case m.FirstBoot != nil && !m.FirstBoot.OK:
+		b := boot{Kind: "failed"}
+		if len(m.FirstBoot.Reasons) > 0 {
+			b.Text = m.FirstBoot.Reasons[0]
+		}
+		return b
+	case m.FirstBoot != nil, m.Initialized:
+		return boot{Kind: "ok"}
+	}
+	return boot{Kind: "none"}
+}
+
+// stage is the word for a stage of a boot. A guest may have stages of its own.
+func (p *pages) stage(name string) string {
+	if word, ok := p.texts["machines.stage_"+name]; ok {
+		return word
+	}
+	return name
 }

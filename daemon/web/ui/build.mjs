@@ -8,8 +8,6 @@ import {fileURLToPath} from 'node:url';
 const here = path.dirname(fileURLToPath(import.meta.url));
 const out = path.resolve(process.argv[2] ?? path.join(here, '../dist'));
 
-await rm(out, {recursive: true, force: true});
-await mkdir(out, {recursive: true});
 const result = await build({
   absWorkingDir: here,
   entryPoints: {main: 'src/main.tsx', style: 'src/styles/style.css'},
@@ -18,16 +16,23 @@ const result = await build({
   entryNames: '[name]-[hash]', chunkNames: 'chunk-[hash]', assetNames: '[name]-[hash]',
   jsx: 'automatic', jsxImportSource: 'preact',
   loader: {'.svg': 'dataurl', '.woff2': 'file'},
-  legalComments: 'none', metafile: true, logLevel: 'warning', charset: 'utf8',
+  legalComments: 'none', metafile: true, write: false, logLevel: 'warning', charset: 'utf8',
   define: {'process.env.NODE_ENV': '"production"'},
 });
 
-// What a page loads at once, by the name of its entry point: the file itself and those that it imports statically.
+// The new files are there before the old ones go, for whoever builds the program meanwhile.
+await mkdir(out, {recursive: true});
+const old = new Set(await readdir(out));
+for (const file of result.outputFiles) {
+  if (!old.delete(path.basename(file.path))) await writeFile(file.path, file.contents);
+}
+
+// What a page loads at once, by the name of its entry point: the file itself and those that it imports statically. Pages have a module each.
 const outputs = result.metafile.outputs;
 const name = (file) => path.basename(file);
 const manifest = {};
 for (const [file, output] of Object.entries(outputs)) {
-  if (!output.entryPoint || !/^src\/(main\.tsx|styles\/style\.css)$/.test(output.entryPoint)) continue;
+  if (!output.entryPoint || !/^src\/(main\.tsx|pages\/\w+\.tsx|styles\/style\.css)$/.test(output.entryPoint)) continue;
   const needs = new Set();
   const visit = (f) => {
     for (const i of outputs[f].imports) {
@@ -57,3 +62,5 @@ for (const p of [...packages].sort()) {
   licences += `\n${'-'.repeat(80)}\n${about.name} ${about.version}\n\n${text.trim()}\n`;
 }
 await writeFile(path.join(out, 'licences.txt'), licences);
+for (const file of ['manifest.json', 'licences.txt']) old.delete(file);
+for (const file of old) await rm(path.join(out, file), {force: true});
