@@ -46,9 +46,8 @@ type Cluster struct {
 	// Client is the administrator's.
 	Client client.Client
 
-	options    Options
-	controller *Process
-	nodes      []*Process
+	options            Options
+	controllers, nodes []*Process
 }
 
 // Start starts a cluster and returns when its nodes and its controller are ready. The caller stops it. The error wraps
@@ -81,14 +80,14 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.install(ctx); err != nil {
 		return fmt.Errorf("installing vmseed into the cluster: %w", err)
 	}
-	controller, port, err := c.prepareController()
+	controller, port, err := c.prepareController("controller")
 	if err != nil {
 		return err
 	}
 	if err := Expose(ctx, c.Client, port); err != nil {
 		return fmt.Errorf("installing the API of subresources: %w", err)
 	}
-	c.controller = controller
+	c.controllers = []*Process{controller}
 	started := []*Process{controller}
 	for i := range c.options.Nodes {
 		node, err := c.prepareNode(fmt.Sprintf("node%d", i+1))
@@ -141,9 +140,20 @@ func Expose(ctx context.Context, c client.Client, port int) error {
 	return manifests.Apply(ctx, c, objects)
 }
 
-// prepareController makes the controller, as the service account that it has in a cluster, and returns the port of its API.
-func (c *Cluster) prepareController() (*Process, int, error) {
-	dir := filepath.Join(c.options.Dir, "controller")
+// AddController starts another controller beside those there are, as a further replica of its Deployment, and returns when it
+// is ready to take over. The API of subresources stays the first one's.
+func (c *Cluster) AddController(ctx context.Context) (*Process, error) {
+	p, _, err := c.prepareController(fmt.Sprintf("controller%d", len(c.controllers)+1))
+	if err != nil {
+		return nil, err
+	}
+	c.controllers = append(c.controllers, p)
+	return p, p.Start(ctx)
+}
+
+// prepareController makes a controller, as the service account that it has in a cluster, and returns the port of its API.
+func (c *Cluster) prepareController(name string) (*Process, int, error) {
+	dir := filepath.Join(c.options.Dir, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, 0, err
 	}
@@ -156,7 +166,7 @@ func (c *Cluster) prepareController() (*Process, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	return &Process{Name: "controller", dir: dir, program: c.options.Program, args: []string{
+	return &Process{Name: name, dir: dir, program: c.options.Program, args: []string{
 		"controller", "--kubeconfig", config, "--install-namespace", Namespace, "--leader-elect", "--log-format", "json", "--metrics-listen", "0",
 		"--subresources-listen", fmt.Sprintf("127.0.0.1:%d", ports[0]), "--health-listen", fmt.Sprintf("127.0.0.1:%d", ports[1]),
 	}}, ports[0], nil
@@ -196,8 +206,8 @@ func (c *Cluster) Node(name string) *Process {
 	return c.nodes[i]
 }
 
-// Controller returns the process of the controller.
-func (c *Cluster) Controller() *Process { return c.controller }
+// Controller returns the process of the first controller.
+func (c *Cluster) Controller() *Process { return c.controllers[0] }
 
 // StateDir is where a node keeps its VMs.
 func (c *Cluster) StateDir(node string) string { return filepath.Join(c.options.Dir, node, "state") }
@@ -216,20 +226,16 @@ func (c *Cluster) Run(ctx context.Context, input io.Reader, args ...string) (std
 // Stop ends the nodes' and the controller's processes and then the control plane. VMs run on.
 func (c *Cluster) Stop() error {
 	var errs []error
-	for _, p := range append(slices.Clone(c.nodes), c.controller) {
-		if p != nil {
-			errs = append(errs, p.Stop())
-		}
+	for _, p := range slices.Concat(c.nodes, c.controllers) {
+		errs = append(errs, p.Stop())
 	}
 	return errors.Join(append(errs, c.ControlPlane.Stop())...)
 }
 
 // Logs writes the end of what each part has said.
 func (c *Cluster) Logs(w io.Writer) {
-	for _, p := range append(slices.Clone(c.nodes), c.controller) {
-		if p != nil {
-			fmt.Fprintf(w, "--- %s ---\n%s\n", p.Name, p.Log())
-		}
+	for _, p := range slices.Concat(c.nodes, c.controllers) {
+		fmt.Fprintf(w, "--- %s ---\n%s\n", p.Name, p.Log())
 	}
 	c.ControlPlane.Logs(w)
 }

@@ -11,7 +11,7 @@ import (
 
 // Process is a part of the cluster that may be ended and started again.
 type Process struct {
-	// Name is that of the node, or controller.
+	// Name is that of the node, or controller, controller2 …
 	Name string
 
 	dir, program string
