@@ -39,7 +39,7 @@ type prepared struct {
 	// machines are the documents of each machine.
 	machines [][]daemon.Document
 	// rewritten are machines as they were read, by the names of documents that are not the ones which the client sent.
-	rewritten map[string]machine.Machine
+	rewritten map[string]rewriting
 	// said is what there was to say about documents to which something was added, which moved what is in them.
 	said diag.List
 }
@@ -112,7 +112,7 @@ func (a *api) prepare(ctx context.Context, documents []client.Document, s client
 	if err != nil || l.HasErrors() {
 		return prepared{}, l, err
 	}
-	out := prepared{rewritten: map[string]machine.Machine{}}
+	out := prepared{rewritten: map[string]rewriting{}}
 	if own, ok := a.ovirt(documents, s); ok && p == forKeeps && len(machines) == 1 {
 		out.machines, out.said = [][]daemon.Document{own}, l
 		return out, nil, nil
@@ -134,7 +134,7 @@ func (a *api) prepare(ctx context.Context, documents []client.Document, s client
 			return prepared{}, l, nil
 		}
 		name := m.Namespace + "/" + m.Name + ".yaml"
-		out.rewritten[name] = m
+		out.rewritten[name] = a.rewriting(ctx, m, name, text)
 		set = append(set, []daemon.Document{{Name: name, Text: secret.FromBytes(text)}})
 	}
 	if p == forShow {
@@ -246,9 +246,8 @@ func (p prepared) placed(err error) error {
 func (p prepared) place(l diag.List) diag.List {
 	out := slices.Clone(l)
 	for i, d := range out {
-		if m, ok := p.rewritten[d.Range.File]; ok {
-			out[i].Range = m.Places.Find(strings.TrimPrefix(strings.TrimPrefix(d.Field, "spec."), "metadata."))
-			out[i].Related = nil
+		if w, ok := p.rewritten[d.Range.File]; ok {
+			out[i].Range, out[i].Related = w.sent(d), nil
 		}
 		for _, x := range p.said {
 			if x.Code == d.Code && x.Field == d.Field && x.Summary == d.Summary {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vmseed/vmseed/daemon/api"
 	"github.com/vmseed/vmseed/daemon/client"
+	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/secret"
 )
 
@@ -268,4 +269,32 @@ func FuzzMask(f *testing.F) {
 			t.Errorf("%q shows %q as %q", text, value, got)
 		}
 	})
+}
+
+// TestPlacesBeside: what is said of a user-data stands at its lines also when the request names the machine beside it, which the
+// daemon writes into a document of its own.
+func TestPlacesBeside(t *testing.T) {
+	s := begin(t)
+	for text, want := range map[string]string{
+		"#cloud-config\nusers:\n- name: alice\n  sudoo: x\n":                "user-data:4:3",
+		"#cloud-config\nhostname: döme\nwrite_files:\n- {path: /a, é: 1}\n": "user-data:4:14",
+		"#cloud-config\nusers:\n- name: alice\nbroken\n":                    "user-data:",
+	} {
+		for _, settings := range []client.Settings{{}, {Name: "web"}, {Name: "web", CPUs: 2}} {
+			r, err := s.Render(t.Context(), client.RenderRequest{Documents: []client.Document{{Name: "user-data", Text: secret.New(text)}}, Settings: settings})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var places []string
+			for _, d := range client.List(r.Diagnostics) {
+				if d.Severity != diag.Note {
+					places = append(places, d.Range.String())
+				}
+			}
+			found := slices.ContainsFunc(places, func(p string) bool { return strings.HasPrefix(p, want) })
+			if !found || slices.Contains(places, "user-data:1:1") {
+				t.Errorf("%+v: %q is remarked at %q, want %s", settings, text, places, want)
+			}
+		}
+	}
 }
