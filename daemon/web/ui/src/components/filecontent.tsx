@@ -9,20 +9,40 @@ import texts from '../texts/preview.json';
 import {Button} from './button';
 import Editor from './editor';
 
+/** formatted sets a JSON text apart that its writer has put onto one line; anything else stays as it is. */
+function formatted(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2) + '\n';
+  } catch {
+    return text;
+  }
+}
+
 /** shownText is what an editor shows of a file: its text, or its bytes in numbers. */
 function shownText(e: Entry['file'] | undefined): string {
   if (!e) return '';
   return e.text ?? (e.base64 ? hexDump(bytesOf(e.base64)) : '');
 }
 
+/** What is shown of a file, and how. */
+export interface FileContentProps {
+  entry: Entry;
+  /** Shows how it differs from what the guest was given before. */
+  compare: boolean;
+  /** JSON on one line is set apart. */
+  format: boolean;
+  onFormat: (format: boolean) => void;
+}
+
 /** One file that a guest reads: its name, size and mode, its content, and how that differs from what the guest was given before. */
-export function FileContent({entry, compare}: {entry: Entry; compare: boolean}) {
+export function FileContent({entry, compare, format, onFormat}: FileContentProps) {
   const {file} = entry;
-  const gone = entry.change === 'removed';
-  const text = gone ? '' : shownText(file);
-  const original = compare && entry.change ? (entry.change === 'added' ? '' : shownText(entry.before)) : undefined;
+  const set = (t: string) => (format ? formatted(t) : t);
+  const text = entry.change === 'removed' ? '' : set(shownText(file));
+  const original = compare && entry.change ? (entry.change === 'added' ? '' : set(shownText(entry.before))) : undefined;
+  const dense = /^\s*[[{].{40,}/.test(file.text ?? '') && formatted(file.text ?? '') !== file.text;
   const facts = [file.base64 !== undefined ? fill(texts.binary, {size: bytes(file.size)}) : bytes(file.size), file.mode && fill(texts.mode, {mode: file.mode}), file.contentType].filter(Boolean);
-  const copied = async () => toast(await copy(text) ? {kind: 'ok', title: texts.copied} : {kind: 'warn', title: texts.notCopied});
+  const copied = async () => toast(await copy(file.text ?? text) ? {kind: 'ok', title: texts.copied} : {kind: 'warn', title: texts.notCopied});
   return (
     <div class="file">
       <div class="file__head">
@@ -33,6 +53,7 @@ export function FileContent({entry, compare}: {entry: Entry; compare: boolean}) 
           <span class="muted small">{facts.join(' · ')}</span>
         </div>
         <div class="file__actions">
+          {dense && <Button kind="ghost" small aria-pressed={format} title={texts.formatHelp} onClick={() => onFormat(!format)}>{texts.format}</Button>}
           <Button kind="ghost" small icon="copy" label={texts.copy} onClick={copied} />
           <Button kind="ghost" small icon="download" label={texts.download} title={file.masked ? texts.downloadMasked : texts.download}
             onClick={() => download(file.path, file.base64 === undefined ? file.text ?? '' : new Uint8Array(bytesOf(file.base64)))} />

@@ -17,6 +17,7 @@ export interface SeedViewProps {
 /** A seed: the facts that identify the guest, the tree of its files, and the content of the one that was chosen. */
 export function SeedView({seed, last, stale}: SeedViewProps) {
   const [chosen, setChosen] = useState('');
+  const [format, setFormat] = useState(false);
   const groups = useMemo(() => (last ? compared(groupsOf(seed), groupsOf(last)) : groupsOf(seed)), [seed, last]);
   const entry = (chosen && sameFile(groups, chosen)) || firstEntry(groups);
   const facts: [string, string | undefined, string | undefined][] = [
@@ -33,7 +34,7 @@ export function SeedView({seed, last, stale}: SeedViewProps) {
       </dl>
       <div class="seed__files">
         <FileTree groups={groups} active={entry?.key ?? ''} onSelect={(e) => setChosen(e.key)} />
-        {entry && <FileContent entry={entry} compare={last !== undefined} />}
+        {entry && <FileContent entry={entry} compare={last !== undefined} format={format} onFormat={setFormat} />}
       </div>
     </div>
   );
