@@ -141,7 +141,7 @@ func inspect(path string) (Image, bool) {
 		return i, described || slices.Contains([]string{".img", ".raw", ".qcow2", ".xz", ".gz", ".zst"}, extension)
 	case extension == ".qcow2":
 		i.Problems.Errorf(CodeUnusableImage, diag.Range{File: path}, "fetch it again", "the file is called .qcow2 and is none")
-	case !described && extension != ".img" && extension != ".raw":
+	case !described && extension != ".img" && extension != ".raw" && extension != ".iso":
 		return i, false
 	default:
 		i.VirtualSize = (i.Size + 511) / 512 * 512
