@@ -1,13 +1,14 @@
 import {bootOf, fraction} from '../lib/machines';
 import type {Machine} from '../lib/types';
 import texts from '../texts/machines.json';
+import {Icon} from './icons';
 import {Pill} from './status';
 import {Elapsed} from './time';
 
 /** How the first boot of a machine stands, on one line: under way with its stage and module, as it should be, or why not. */
 export function BootState({machine: m}: {machine: Machine}) {
   switch (bootOf(m)) {
-    case 'ok': return <Pill tone="ok">{texts.initialized}</Pill>;
+    case 'ok': return <span class="boot__ok"><Icon name="check" />{texts.initialized}</span>;
     case 'failed': return <Pill tone="bad" title={m.firstBoot?.reasons?.join('\n')}>{texts.failed}{m.firstBoot?.reasons?.[0] && <span class="muted"> {m.firstBoot.reasons[0]}</span>}</Pill>;
     case 'none': return <span class="muted">{texts.notYet}</span>;
     case 'going': return <Going machine={m} />;

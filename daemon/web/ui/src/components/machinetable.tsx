@@ -6,6 +6,7 @@ import type {Machine} from '../lib/types';
 import texts from '../texts/machines.json';
 import {Actions, pageOf} from './actions';
 import {BootState} from './boot';
+import {memo, useStable} from './memo';
 import {StatusPill} from './status';
 import {Gap, SortHead, useMedia, useWindowed} from './table';
 import {RelativeTime} from './time';
@@ -28,13 +29,14 @@ export function MachineTable({machines, view, onView, chosen, onChoose, onOutcom
   const cards = useMedia('(max-width: 719px)');
   const {ref, part} = useWindowed(machines.length, cards ? height.card : height.table);
   const last = useRef(0);
-  const choose = (index: number, on: boolean, range: boolean) => {
+  const choose = useStable((index: number, on: boolean, range: boolean) => {
     const next = new Set(chosen);
     const [from, to] = range ? [Math.min(last.current, index), Math.max(last.current, index)] : [index, index];
     for (const m of machines.slice(from, to + 1)) on ? next.add(m.id) : next.delete(m.id);
     last.current = index;
     onChoose(next);
-  };
+  });
+  const outcome = useStable(onOutcome);
   return (
     <div class="machines__wrap">
       <table class="table table--fixed machines__table" aria-rowcount={machines.length + 1}>
@@ -42,7 +44,7 @@ export function MachineTable({machines, view, onView, chosen, onChoose, onOutcom
         <tbody ref={ref}>
           <Gap height={part.above} />
           {machines.slice(part.first, part.end).map((m, i) => (
-            <Row key={m.id} machine={m} index={part.first + i} chosen={chosen.has(m.id)} onChoose={choose} onOutcome={onOutcome} />
+            <Row key={m.id} machine={m} index={part.first + i} chosen={chosen.has(m.id)} onChoose={choose} onOutcome={outcome} />
           ))}
           <Gap height={part.below} />
         </tbody>
@@ -80,7 +82,7 @@ interface RowProps {
   onOutcome: (o: Outcome) => void;
 }
 
-function Row({machine: m, index, chosen, onChoose, onOutcome}: RowProps) {
+const Row = memo(function Row({machine: m, index, chosen, onChoose, onOutcome}: RowProps) {
   const range = useRef(false);
   return (
     <tr aria-rowindex={index + 2} aria-selected={chosen}>
@@ -91,14 +93,14 @@ function Row({machine: m, index, chosen, onChoose, onOutcome}: RowProps) {
       <th scope="row" class="machines__name cut">
         <a href={pageOf(m)}>{m.name}</a>{m.namespace !== 'default' && <span class="muted"> {m.namespace}</span>}
       </th>
-      <td class="machines__status"><StatusPill status={m.status} reason={m.reason} />{m.reason && <span class="sr">{m.reason}</span>}</td>
+      <td class="machines__status"><StatusPill status={m.status} reason={m.reason} /></td>
       <td class="machines__boot"><BootState machine={m} /></td>
       <td class="machines__addresses cut mono" title={(m.addresses ?? []).join('\n')}><Addresses all={m.addresses ?? []} /></td>
       <td class="machines__created muted"><RelativeTime time={m.created} /></td>
       <td class="machines__actions"><Actions machine={m} compact onOutcome={onOutcome} /></td>
     </tr>
   );
-}
+});
 
 function Addresses({all}: {all: string[]}) {
   return <>{all[0]}{all.length > 1 && <span class="muted"> {fill(texts.moreAddresses, {count: all.length - 1})}</span>}</>;

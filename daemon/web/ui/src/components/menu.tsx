@@ -1,4 +1,4 @@
-import {useId, useRef, useState} from 'preact/hooks';
+import {useId, useLayoutEffect, useRef, useState} from 'preact/hooks';
 import {buttonClass, type ButtonKind} from './button';
 import {Icon, type IconName} from './icons';
 
@@ -30,20 +30,19 @@ export function Menu({label, icon, kind = 'secondary', small = false, items}: Me
   const button = useRef<HTMLButtonElement>(null);
   const menu = useRef<HTMLDivElement>(null);
   const [shown, show] = useState<MenuItem[] | undefined>();
-  const open = () => {
-    show(items());
-    menu.current?.showPopover();
-  };
+  const open = () => show(items());
+  useLayoutEffect(() => {
+    if (!shown || !menu.current || !button.current) return;
+    menu.current.showPopover();
+    place(menu.current, button.current);
+    step(menu.current, 'Home');
+  }, [shown]);
   const close = () => menu.current?.hidePopover();
   const toggled = (e: {newState: string}) => {
-    if (e.newState === 'open' && menu.current && button.current) {
-      place(menu.current, button.current);
-      step(menu.current, 'Home');
-    } else {
-      const within = menu.current?.contains(document.activeElement);
-      show(undefined);
-      if (within) button.current?.focus();
-    }
+    if (e.newState !== 'closed') return;
+    const within = menu.current?.contains(document.activeElement);
+    show(undefined);
+    if (within) button.current?.focus();
   };
   const keys = (e: KeyboardEvent) => {
     if (e.key === 'Tab') close();
@@ -55,9 +54,9 @@ export function Menu({label, icon, kind = 'secondary', small = false, items}: Me
       onKeyDown={(e) => { if (e.key === 'ArrowDown' && !shown) { e.preventDefault(); open(); } }}>
       {icon ? <Icon name={icon} label={label} /> : <>{label}<Icon name="down" /></>}
     </button>
-    <div ref={menu} class="menu" popover="auto" role="menu" aria-labelledby={id} onToggle={toggled} onKeyDown={keys}>
-      {shown?.map((item, i) => <Line key={i} item={item} close={close} />)}
-    </div>
+    {shown && <div ref={menu} class="menu" popover="auto" role="menu" aria-labelledby={id} onToggle={toggled} onKeyDown={keys}>
+      {shown.map((item, i) => <Line key={i} item={item} close={close} />)}
+    </div>}
   </>;
 }
 

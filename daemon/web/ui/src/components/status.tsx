@@ -39,7 +39,7 @@ export const statusTone = (status: Status): Tone => tones[status] ?? 'idle';
 /** The word of a machine's status. */
 export const statusWord = (status: Status): string => common[`status_${status}`] ?? status;
 
-/** What a machine is doing, in oVirt's words as people say them. */
+/** What a machine is doing, in oVirt's words as people say them, and why where that is worth a sentence. */
 export function StatusPill({status, reason}: {status: Status; reason?: string | undefined}) {
-  return <Pill tone={statusTone(status)} title={reason}>{statusWord(status)}</Pill>;
+  return <Pill tone={statusTone(status)} title={reason}>{statusWord(status)}{reason && <span class="muted"> {reason}</span>}</Pill>;
 }
