@@ -45,6 +45,8 @@ type exchange struct {
 	status   int
 	sent     int64
 	hijacked bool
+	// reader means that a person will see the answer, in a browser.
+	reader bool
 }
 
 // ServeHTTP answers a request, within limits, and logs it.
@@ -52,7 +54,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	x := &exchange{ResponseWriter: w, server: s, control: http.NewResponseController(w), cancel: cancel, id: newID(), path: r.URL.Path, from: remote(r)}
+	x := &exchange{ResponseWriter: w, server: s, control: http.NewResponseController(w), cancel: cancel, id: newID(), path: r.URL.Path, from: remote(r),
+		reader: strings.Contains(r.Header.Get("Accept"), "text/html")}
 	defer s.streams.remove(x)
 	r = r.WithContext(ctx)
 	h := w.Header()
@@ -225,13 +228,17 @@ func (x *exchange) panicked(p any) (abort bool) {
 }
 
 // problem says no in the way of whom the client wants to speak to: as a fault of oVirt's API, as its single sign-on, or
-// with a problem document (RFC 9457). The SDKs of oVirt show their users no other text.
+// with a problem document (RFC 9457), or in words to who opens an address in a browser. The SDKs of oVirt show their users no
+// other text.
 func (x *exchange) problem(status int, detail string) {
 	switch {
 	case below(x.path, pathOVirt):
 		x.fault(status, detail)
 	case below(x.path, pathEngine):
 		x.sso(status, ssoError(scopeAPI, "server_error", detail))
+	case x.reader:
+		x.Header().Set("Cache-Control", "no-store")
+		http.Error(x, fmt.Sprintf("%s: %s (request %s)", http.StatusText(status), detail, x.id), status)
 	default:
 		x.Header().Set("Content-Type", "application/problem+json")
 		x.Header().Set("Cache-Control", "no-store")

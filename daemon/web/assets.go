@@ -161,14 +161,12 @@ func (a *assets) url(name string) string { return pathAssets + a.public[name] }
 func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f := a.files[r.PathValue("name")]
 	if f == nil {
-		w.Header().Set("Cache-Control", "no-store")
 		http.Error(w, "there is no such file", http.StatusNotFound)
 		return
 	}
 	h := w.Header()
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("Content-Type", f.contentType)
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Vary", "Accept-Encoding")
 	content, etag := f.content, f.etag
 	if packed := f.packed(); packed != nil && acceptsGzip(r) {

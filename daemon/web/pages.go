@@ -2,7 +2,6 @@ package web
 
 import (
 	"bytes"
-	"crypto/rand"
 	"embed"
 	"encoding/base64"
 	"encoding/json"
@@ -37,8 +36,8 @@ type page struct {
 	// View is for the template.
 	View any
 
-	// User is who sees it, Nonce what lets the script add styles.
-	User, Nonce string
+	// User is who sees it.
+	User string
 }
 
 // pages are the templates and their texts.
@@ -155,10 +154,20 @@ func showBytes(n int64) string {
 	return strconv.FormatFloat(size, 'f', 1, 64) + " " + string(" KMGTP"[unit]) + "iB"
 }
 
-// policy is what a page may load and do: its own files, and nothing that stands in the page itself. Styles that the script adds, as the
-// editor and the console do, have the nonce.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-%s'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
+// policy is what a page may load and do: the daemon's own files, and nothing that stands in the page itself.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+
+// protect sets what holds for all answers. Files that never change say so themselves.
+func protect(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("Cache-Control", "no-store")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("X-Content-Type-Options", "nosniff")
+	// With less than this a browser does not say from which origin a form comes.
+	h.Set("Referrer-Policy", "same-origin")
+}
 
 // write sends a page to a user. It is never compressed: it holds what a user searched for next to the key of the drafts, and the size of
 // the two packed together would say something about either.
@@ -171,9 +180,6 @@ func (s *site) write(w http.ResponseWriter, status int, p page, id auth.Identity
 		}
 		p.Data["user"], p.Data["draftKey"] = id.Name, base64.StdEncoding.EncodeToString([]byte(key.Reveal()))
 	}
-	var nonce [16]byte
-	_, _ = rand.Read(nonce[:]) // never fails: the runtime ends the program instead
-	p.Nonce = base64.RawURLEncoding.EncodeToString(nonce[:])
 	if !p.Own {
 		p.Title = s.pages.text(p.Title)
 	}
@@ -181,15 +187,8 @@ func (s *site) write(w http.ResponseWriter, status int, p page, id auth.Identity
 	if err := s.pages.templates[p.template].Execute(&b, p); err != nil {
 		return err
 	}
-	h := w.Header()
-	h.Set("Content-Security-Policy", fmt.Sprintf(policy, p.Nonce))
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Length", strconv.Itoa(b.Len()))
-	h.Set("Cache-Control", "no-store")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	// Browsers that say nothing about the site of a form say at least its origin with this.
-	h.Set("Referrer-Policy", "same-origin")
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
 	w.WriteHeader(status)
 	_, _ = w.Write(b.Bytes())
 	return nil
@@ -212,6 +211,5 @@ func (s *site) refuse(w http.ResponseWriter, r *http.Request, status int) {
 // licences shows those of the libraries in the script.
 func (s *site) licences(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-cache")
 	_, _ = w.Write(s.assets.licences)
 }

@@ -78,7 +78,7 @@ const (
 	pathAssets   = "/assets/"
 )
 
-// methods gives a page of its own to what ServeMux answers by itself: a path that has no such method.
+// methods protects all answers, and gives a page of its own to what ServeMux answers by itself: a path that has no such method.
 type methods struct {
 	mux  *http.ServeMux
 	site *site
@@ -86,6 +86,7 @@ type methods struct {
 
 // ServeHTTP answers a request.
 func (m *methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	protect(w.Header())
 	if _, pattern := m.mux.Handler(r); pattern == "/" && r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		m.site.refuse(w, r, http.StatusMethodNotAllowed)

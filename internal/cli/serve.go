@@ -43,10 +43,11 @@ func (a *app) serve() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Keep VMs on this host, and let oVirt's and vmseed's clients manage them", Args: noArguments,
-		Long: `Serve keeps the definitions of VMs and runs them with QEMU. Clients of oVirt's REST API
-speak to it (the SDKs for Python and Go, Ansible), and so do the commands of vmseed
-itself with --host. It serves HTTPS with a certificate of its own, on this host alone
-unless --listen says otherwise.
+		Long: `Serve keeps the definitions of VMs and runs them with QEMU. Open its URL in a browser
+for a page that does everything. Clients of oVirt's REST API speak to it as well (the
+SDKs for Python and Go, Ansible), and so do the commands of vmseed itself with --host.
+It serves HTTPS with a certificate of its own, on this host alone unless --listen says
+otherwise.
 
 The first start makes a user admin@internal and prints the password once. On SIGTERM
 the daemon stops serving and leaves its VMs running: the next one finds them again.`,
@@ -231,10 +232,12 @@ func (a *app) greet(s *server.Server, change string, password secret.Text) error
 password: %s
 It is not shown again; %s changes it.
 
+In a browser, open %s and log in.
+
 In a shell that uses this daemon:
 
     export VMSEED_HOST=%s
-`, auth.Admin, password.Reveal(), change, s.URL())
+`, auth.Admin, password.Reveal(), change, s.URL(), s.URL())
 	if file := s.CAFile(); file != "" {
 		fmt.Fprintf(&b, "    export VMSEED_CA=%s\n", shellWord(file))
 	}
