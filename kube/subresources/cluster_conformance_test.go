@@ -169,6 +169,8 @@ func (c *cluster) startKubelet(ctx context.Context) error {
 type kubelet struct {
 	mu      sync.Mutex
 	reboots []string
+	// words are what was asked for VMs themselves.
+	words []string
 }
 
 func (k *kubelet) attach(_ context.Context, _, pod, _ string, attach api.AttachIO) error {
@@ -191,6 +193,12 @@ func (k *kubelet) run(ctx context.Context, _, pod, _ string, command []string, a
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.reboots = append(k.reboots, pod)
+		return nil
+	}
+	if strings.HasPrefix(command[0], "vmseed.dev/") {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.words = append(k.words, strings.Join(append(command, pod), " "))
 		return nil
 	}
 	local := exec.CommandContext(ctx, command[0], command[1:]...)

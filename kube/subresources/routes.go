@@ -54,7 +54,6 @@ func routes() []route {
 		noDump      = "vmseed does not dump the memory of VMs"
 		noScreen    = "VMs have a serial console and no screen: use console"
 		noFreeze    = "vmseed does not freeze the file systems of guests"
-		noPause     = "nodes of vmseed do not pause VMs: use stop"
 		noSEV       = "vmseed does not run VMs with encrypted memory (SEV)"
 		noBackup    = "vmseed does not back up disks"
 		noGraph     = "use the owner references and volumes of the object"
@@ -70,6 +69,9 @@ func routes() []route {
 		{method: http.MethodGet, resource: instances, path: "portforward/{port}", serve: (*Server).forwardInstance},
 		{method: http.MethodGet, resource: instances, path: "portforward/{port}/{protocol}", serve: (*Server).forwardInstance},
 		{method: http.MethodPut, resource: instances, path: "softreboot", serve: (*Server).softReboot},
+		{method: http.MethodPut, resource: instances, path: "pause", serve: (*Server).pause},
+		{method: http.MethodPut, resource: instances, path: "unpause", serve: (*Server).unpause},
+		{method: http.MethodPut, resource: instances, path: "reset", serve: (*Server).reset},
 		{method: http.MethodGet, resource: instances, path: "guestosinfo", serve: (*Server).guestInfo},
 		{method: http.MethodGet, resource: instances, path: "userlist", serve: (*Server).guestUsers},
 		{method: http.MethodGet, resource: instances, path: "filesystemlist", serve: (*Server).guestFileSystems},
@@ -82,9 +84,6 @@ func routes() []route {
 		{method: http.MethodPut, resource: machines, path: "removevolume", refuse: noVolumes},
 		{method: http.MethodPut, resource: machines, path: "memorydump", refuse: noDump},
 		{method: http.MethodPut, resource: machines, path: "removememorydump", refuse: noDump},
-		{method: http.MethodPut, resource: instances, path: "pause", refuse: noPause},
-		{method: http.MethodPut, resource: instances, path: "unpause", refuse: noPause},
-		{method: http.MethodPut, resource: instances, path: "reset", refuse: "nodes of vmseed do not reset VMs: use softreboot, or restart on the VirtualMachine"},
 		{method: http.MethodPut, resource: instances, path: "freeze", refuse: noFreeze},
 		{method: http.MethodPut, resource: instances, path: "unfreeze", refuse: noFreeze},
 		{method: http.MethodPut, resource: instances, path: "addvolume", refuse: noVolumes},

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -201,16 +202,31 @@ func TestGuest(t *testing.T) {
 	}
 }
 
+// TestPause has virtctl pause and reset a VM.
+func TestPause(t *testing.T) {
+	shared.available(t)
+	namespace := shared.namespace(t)
+	shared.machine(t, namespace, "rests", kubevirtv1.RunStrategyAlways, true)
+	for _, command := range []string{"pause vm rests", "pause vmi rests --dry-run", "reset rests"} {
+		if out, err := shared.run(t, "owner", namespace, strings.Fields(command)...); err != nil {
+			t.Errorf("virtctl %s: %v\n%s", command, err, out)
+		}
+	}
+	shared.kubelet.mu.Lock()
+	defer shared.kubelet.mu.Unlock()
+	if want := []string{"vmseed.dev/pause virt-launcher-rests-x", "vmseed.dev/reset virt-launcher-rests-x"}; !slices.Equal(shared.kubelet.words, want) {
+		t.Errorf("the node was told %q", shared.kubelet.words)
+	}
+}
+
 // TestRefused has virtctl ask for what vmseed does not do.
 func TestRefused(t *testing.T) {
 	shared.available(t)
 	namespace := shared.namespace(t)
 	shared.machine(t, namespace, "x", kubevirtv1.RunStrategyAlways, true)
 	for _, test := range []struct{ args, says string }{
-		{"pause vmi x", "nodes of vmseed do not pause VMs"},
-		{"unpause vmi x", "nodes of vmseed do not pause VMs"},
+		{"unpause vmi x", "VMI is not paused"},
 		{"migrate x", "vmseed does not migrate VMs"},
-		{"reset x", "nodes of vmseed do not reset VMs"},
 		{"expand --vm x", "no instance types or preferences"},
 	} {
 		out, err := shared.run(t, "root", namespace, strings.Fields(test.args)...)

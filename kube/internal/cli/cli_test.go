@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	core "github.com/vmseed/vmseed/internal/cli"
+	"github.com/vmseed/vmseed/kube/provider"
+	"github.com/vmseed/vmseed/kube/subresources"
 )
 
 // call runs a command line.
@@ -71,6 +73,16 @@ func TestHelp(t *testing.T) {
 		}
 		if status != 0 || !strings.Contains(out, want) {
 			t.Errorf("%s: %d, %s%s", command, status, out, problems)
+		}
+	}
+}
+
+// TestWords: what the subresources say to nodes is what nodes understand.
+func TestWords(t *testing.T) {
+	for word, understood := range map[string]string{subresources.PauseCommand: provider.PauseCommand, subresources.UnpauseCommand: provider.UnpauseCommand,
+		subresources.ResetCommand: provider.ResetCommand} {
+		if word != understood {
+			t.Errorf("%s is said, and %s understood", word, understood)
 		}
 	}
 }
