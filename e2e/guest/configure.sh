@@ -17,9 +17,11 @@ ff02::1 ip6-allnodes
 ff02::2 ip6-allrouters
 END
 
+# On a busy host udev may need longer than systemd waits for a device, and a first
+# boot does not need the file system of the boot loaders.
 cat >"$root/etc/fstab" <<END
 LABEL=root / ext4 rw,discard,errors=remount-ro,x-systemd.growfs 0 1
-LABEL=EFI /boot/efi vfat defaults,umask=077 0 0
+LABEL=EFI /boot/efi vfat defaults,umask=077,nofail 0 0
 END
 mkdir "$root/boot/efi"
 echo LANG=C.UTF-8 >"$root/etc/default/locale"
