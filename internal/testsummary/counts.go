@@ -84,6 +84,11 @@ func (c *Counts) follow(e event, output map[string][]string, parents map[string]
 		}
 	case "output":
 		output[key] = append(output[key], e.Output)
+		// A TestMain that finds nothing to test with can only print so.
+		if s := (Skip{name, strings.TrimSpace(e.Output)}); e.Test == "" && s.Missing() {
+			c.Skipped = append(c.Skipped, s)
+			fmt.Fprintf(out, "skip  %s: %s\n", name, s.Reason)
+		}
 	case "pass":
 		switch {
 		case e.Test == "":

@@ -24,6 +24,7 @@ func TestRead(t *testing.T) {
 		"a/b_test.go":    "package a\n\nimport \"testing\"\n\nfunc TestTool(t *testing.T) {\n\tt.Log(\"looking\")\n\tt.Skip(\"SKIP-MISSING: no tool\")\n}\n\nfunc TestOther(t *testing.T) { t.Skip(\"not here\") }\n",
 		"b/b_test.go":    "package b\n\nimport \"testing\"\n\nfunc TestMain(m *testing.M) { panic(\"before any test\") }\n",
 		"c/c_test.go":    "package c\n\nfunc broken( {\n",
+		"main/m_test.go": "package main\n\nimport (\n\t\"fmt\"\n\t\"testing\"\n)\n\nfunc TestMain(m *testing.M) { fmt.Println(\"SKIP-MISSING: no root\") }\n",
 		"good/good.go":   "package good\n",
 		"d/d_test.go":    "package d\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestGone(t *testing.T) { os.Exit(3) }\n",
 		"good/g_test.go": "package good\n\nimport \"testing\"\n\nfunc TestGood(t *testing.T) {}\n",
@@ -55,7 +56,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("%d passed, want TestPass, TestSub/x and TestGood", c.Passed)
 	}
 	slices.SortFunc(c.Skipped, func(a, b Skip) int { return strings.Compare(a.Test, b.Test) })
-	if len(c.Skipped) != 2 || c.Skipped[0].Missing() || !c.Skipped[1].Missing() || c.Skipped[0].Reason != "not here" {
+	if len(c.Skipped) != 3 || c.Skipped[0].Missing() || !c.Skipped[1].Missing() || c.Skipped[0].Reason != "not here" || c.Skipped[2] != (Skip{"m/main", "SKIP-MISSING: no root"}) {
 		t.Errorf("skipped %+v", c.Skipped)
 	}
 	for _, want := range []string{"wrong", "before any test", "ok    m/good", "skip  m/a TestTool: "} {
