@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {againOf} from '../src/lib/again';
 import {changes, compared, firstEntry, groupsOf, rowsOf, sameFile} from '../src/lib/seedtree';
-import type {Seed} from '../src/lib/types';
+import type {Machine, RenderResult, Seed} from '../src/lib/types';
 
 const file = (path: string, text = '') => ({path, text, size: text.length});
 const seed = (s: Partial<Seed>): Seed => ({namespace: 'default', name: 'web', dataSource: 'nocloud', ...s});
@@ -44,11 +44,14 @@ test('the file that was chosen stays, also in another data source', () => {
   assert.equal(sameFile(groupsOf(drive), 'volume:/nothing'), undefined);
 });
 
-test('the instance id says whether the first boot comes again', () => {
-  const a = seed({instanceId: 'a'});
-  assert.equal(againOf(a, undefined), 'first');
-  assert.equal(againOf(a, a), 'not');
-  assert.equal(againOf(seed({instanceId: 'b'}), a), 'again');
-  assert.equal(againOf(seed({instanceId: 'b', dataSource: 'ignition'}), a), 'disk');
-  assert.equal(againOf(seed({}), a), 'unknown');
+test('what the next start is to the guest', () => {
+  const machine = {initialized: true} as Machine;
+  const result = (dataSource: string, firstBoot: boolean): RenderResult => ({seeds: [seed({dataSource})], diagnostics: [], firstBoot});
+  assert.equal(againOf(undefined, result('nocloud', true), {}), 'first');
+  assert.equal(againOf({initialized: false} as Machine, result('nocloud', true), {}), 'first');
+  assert.equal(againOf(machine, result('nocloud', false), {initialize: true}), 'not');
+  assert.equal(againOf(machine, result('nocloud', true), {}), 'changed');
+  assert.equal(againOf(machine, result('nocloud', true), {initialize: true}), 'again');
+  assert.equal(againOf(machine, result('nocloud', false), {generation: 1}), 'again');
+  assert.equal(againOf(machine, result('ignition', true), {generation: 1}), 'disk');
 });

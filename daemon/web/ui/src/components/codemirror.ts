@@ -114,6 +114,7 @@ const look = EditorView.theme({
   '&.cm-merge-b .cm-changedLineGutter': {background: 'var(--c-ok)'},
   '.cm-deletedLineGutter': {background: 'var(--c-bad)'},
   '.cm-collapsedLines': {color: 'var(--c-muted)', background: 'var(--c-sunken)', padding: '4px 12px', fontFamily: 'var(--f-sans)'},
+  '.cm-collapsedLines::before, .cm-collapsedLines::after': {content: '"···"', opacity: '1'},
 });
 
 /** Marks a change as the page's own, of which nobody is told. */

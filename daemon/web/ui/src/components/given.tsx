@@ -1,5 +1,5 @@
 import {useState} from 'preact/hooks';
-import {useLast} from '../lib/last';
+import {hasFiles, useGiven, useKept} from '../lib/last';
 import type {Machine} from '../lib/types';
 import texts from '../texts/preview.json';
 import {CheckField} from './field';
@@ -7,20 +7,24 @@ import {Icon} from './icons';
 import {Notice, problemText} from './notice';
 import {SeedView} from './seedview';
 
-/** The files that the guest of a machine was given at its last start, to be read only. */
+/** The files that the guest of a machine was given at its last start; of one that has stopped, those of its next start. */
 export default function Given({machine}: {machine: Machine}) {
   const [reveal, setReveal] = useState(false);
-  const {last, asked, error} = useLast(machine, reveal);
+  const {seed, asked, error} = useGiven(machine, reveal);
+  const gone = asked && seed !== undefined && !hasFiles(seed);
+  const next = useKept(gone ? machine : undefined, '', reveal);
+  const shown = gone ? next.seed : seed;
   return (
     <section class="preview" aria-label={texts.given.title}>
       <header class="preview__head">
         <h2>{texts.given.title}</h2>
-        {last && <div class="preview__options"><CheckField label={texts.reveal} checked={reveal} onValue={setReveal} /></div>}
+        {shown && <div class="preview__options"><CheckField label={texts.reveal} checked={reveal} onValue={setReveal} /></div>}
       </header>
-      {!asked && <p class="muted" role="status">{texts.loading}</p>}
-      {error !== undefined && <Notice kind="bad">{problemText(error)}</Notice>}
-      {asked && !last && error === undefined && <div class="empty"><Icon name="file" /><h3>{texts.given.none}</h3><p class="empty__text">{texts.given.noneText}</p></div>}
-      {last && <SeedView seed={last} />}
+      {(!asked || gone && !next.asked) && <p class="muted" role="status">{texts.loading}</p>}
+      {(error ?? next.error) !== undefined && <Notice kind="bad">{problemText(error ?? next.error)}</Notice>}
+      {asked && !seed && error === undefined && <div class="empty"><Icon name="file" /><h3>{texts.given.none}</h3><p class="empty__text">{texts.given.noneText}</p></div>}
+      {gone && <Notice>{texts.given.gone}</Notice>}
+      {shown && <SeedView seed={shown} />}
     </section>
   );
 }

@@ -1,7 +1,7 @@
 import type {ComponentChildren} from 'preact';
 import {useEffect, useMemo, useState} from 'preact/hooks';
-import {againOf} from '../lib/again';
-import {useLast} from '../lib/last';
+import {againOf, type Again} from '../lib/again';
+import {hasFiles, useGiven, useKept} from '../lib/last';
 import {useRender, type Question, type Rendering} from '../lib/render';
 import {changes, compared, groupsOf} from '../lib/seedtree';
 import {fill} from '../lib/texts';
@@ -10,7 +10,7 @@ import {version} from '../lib/version';
 import texts from '../texts/preview.json';
 import {Diagnostics, tally} from './diagnostics';
 import {CheckField} from './field';
-import {Icon} from './icons';
+import {Icon, type IconName} from './icons';
 import {Notice, problemText} from './notice';
 import {SeedView} from './seedview';
 import {Tabs} from './tabs';
@@ -24,6 +24,8 @@ export interface PreviewProps {
   machine?: Machine | undefined;
   /** Is added to the machine's own generation: 1 shows a start at which cloud-init runs as on a first boot. */
   generation?: number | undefined;
+  /** The start asks for changed data to take effect, so the files are those of a first boot when they have changed. */
+  initialize?: boolean | undefined;
   /** Called with the answer to each rendering that is still asked for, and with the diagnostics of one that was refused. */
   onResult?: ((result: RenderResult) => void) | undefined;
   /** Goes to the place of a diagnostic; without it they are text only. */
@@ -33,33 +35,36 @@ export interface PreviewProps {
 }
 
 /** The files that a guest would read, while its definition is typed. */
-export default function Preview({documents, settings, machine, generation, onResult, onPlace, quiet}: PreviewProps) {
+export default function Preview({documents, settings, machine, generation, initialize, onResult, onPlace, quiet}: PreviewProps) {
   const [source, setSource] = useState('');
   const [reveal, setReveal] = useState(false);
   const [compare, setCompare] = useState(true);
+  const [takes, setTakes] = useState(false);
   const full = useMemo(() => documents?.filter((d) => d.text.trim() !== ''), [documents]);
-  const rendering = useRender(question(full, {settings, machine, generation, source, reveal}));
-  const {last, asked} = useLast(machine, reveal);
+  const rendering = useRender(question(full, {settings, machine, source, reveal, generation: generation || (initialize && takes && machine?.initialized ? 1 : 0)}));
   useEffect(() => {
-    if (rendering.busy || !onResult) return;
-    if (rendering.result || rendering.problem) onResult({seeds: rendering.result?.seeds ?? [], diagnostics: rendering.diagnostics});
+    if (rendering.busy || !rendering.result && !rendering.problem) return;
+    setTakes(Boolean(rendering.result?.firstBoot));
+    onResult?.({seeds: rendering.result?.seeds ?? [], diagnostics: rendering.diagnostics});
   }, [rendering]);
-  const seed = rendering.result?.seeds[0];
+  const {result} = rendering;
+  const seed = result?.seeds[0];
   const active = source || seed?.dataSource || settings?.dataSource || '';
-  const before = compare && seed && last?.dataSource === seed.dataSource ? last : undefined;
+  const base = useBase(machine, seed, source, reveal);
+  const before = compare ? base?.seed : undefined;
   return (
     <section class="preview" aria-label={texts.title} data-busy={rendering.busy}>
       <header class="preview__head">
         <h2>{texts.title}</h2>
         <div class="preview__options">
-          {machine && asked && last && <CheckField label={texts.compare} checked={compare} onValue={setCompare} />}
+          {base && <CheckField label={texts.compare[base.of]} checked={compare} onValue={setCompare} />}
           <CheckField label={texts.reveal} checked={reveal} onValue={setReveal} />
         </div>
       </header>
       <Sources active={active} own={source === ''} onChange={setSource}>
         <State {...{rendering, quiet, onPlace}} empty={!machine && !full?.length} />
-        {seed && <Next {...{seed, last, before, reveal}} />}
-        {rendering.result?.seeds.map((s, _, all) => (
+        {result && seed && <Next {...{seed, before, reveal}} of={base?.of ?? 'start'} again={againOf(machine, result, {initialize, generation})} />}
+        {result?.seeds.map((s, _, all) => (
           <div key={`${s.namespace}/${s.name}`} class="stack stack--tight">
             {all.length > 1 && <h3>{texts.machine} <code>{s.namespace}/{s.name}</code></h3>}
             <SeedView seed={s} last={before} stale={rendering.stale} />
@@ -70,13 +75,25 @@ export default function Preview({documents, settings, machine, generation, onRes
   );
 }
 
-type Ask = Pick<PreviewProps, 'settings' | 'machine' | 'generation'> & {source: string; reveal: boolean};
+/** What the files are compared with. */
+interface Base { seed: Seed; of: 'start' | 'kept' }
+
+/** useBase is what the guest was given at its last start, and where that is not there, or is of another data source, what the kept definition makes. */
+function useBase(machine: Machine | undefined, seed: Seed | undefined, source: string, reveal: boolean): Base | undefined {
+  const given = useGiven(machine?.started ? machine : undefined, reveal);
+  const own = given.seed && hasFiles(given.seed) && given.seed.dataSource === seed?.dataSource ? given.seed : undefined;
+  const kept = useKept(seed && !own && (given.asked || !machine?.started) ? machine : undefined, source, reveal);
+  if (own) return {seed: own, of: 'start'};
+  return kept.seed && kept.seed.dataSource === seed?.dataSource ? {seed: kept.seed, of: 'kept'} : undefined;
+}
+
+type Ask = Pick<PreviewProps, 'settings' | 'machine'> & {source: string; reveal: boolean; generation: number};
 
 /** question is what the daemon is asked, or nothing when there is nothing to render yet. */
 function question(documents: Doc[] | undefined, {settings, machine, generation, source, reveal}: Ask): Question | undefined {
   if (!documents?.length && !machine) return undefined;
   return {
-    request: {...settings, ...(documents?.length ? {documents} : {}), ...(source ? {dataSources: [source]} : {}), ...(generation ? {generation} : {}), reveal},
+    request: {...settings, ...(documents?.length ? {documents} : {}), ...(source ? {dataSources: [source]} : {}), ...(generation ? {generation} : {}), run: true, reveal},
     ...(machine ? {machine: machine.id} : {}),
   };
 }
@@ -111,10 +128,12 @@ function State({rendering, quiet, onPlace, empty}: {rendering: Rendering; quiet:
 }
 
 /** What the next start is to the guest, and how many files are different. */
-function Next({seed, last, before, reveal}: {seed: Seed; last: Seed | undefined; before: Seed | undefined; reveal: boolean}) {
-  const again = againOf(seed, last);
-  const n = before ? changes(compared(groupsOf(seed), groupsOf(before))) : 0;
+function Next({seed, before, of, again, reveal}: {seed: Seed; before: Seed | undefined; of: Base['of']; again: Again; reveal: boolean}) {
+  const n = useMemo(() => (before ? changes(compared(groupsOf(seed), groupsOf(before))) : 0), [seed, before]);
   const masked = !reveal && groupsOf(seed).some((g) => g.entries.some((e) => e.file.masked));
-  const said = [texts.again[again], before && (n ? fill(texts.different[n === 1 ? 0 : 1]!, {n}) : texts.same), before && masked && texts.maskedSame].filter(Boolean);
-  return <p class={`preview__next preview__next--${again}`}><Icon name={again === 'not' ? 'info' : again === 'again' ? 'reboot' : 'power'} /><span>{said.join(' ')}</span></p>;
+  const words = texts.differences[of];
+  const said = [texts.again[again], before && (n ? fill(words[n === 1 ? 1 : 2]!, {n}) : words[0]), before && masked && texts.maskedSame].filter(Boolean);
+  return <p class={`preview__next preview__next--${again}`}><Icon name={icons[again]} /><span>{said.join(' ')}</span></p>;
 }
+
+const icons: Record<Again, IconName> = {first: 'power', again: 'reboot', changed: 'alert', not: 'info', disk: 'info'};
