@@ -1,7 +1,6 @@
 import {useState} from 'preact/hooks';
 import {split, ticks, type Bar, type Boot, type Outcome, type StageRow} from '../lib/boot';
 import {duration} from '../lib/format';
-import {fill} from '../lib/texts';
 import {plural} from '../lib/words';
 import texts from '../texts/machine.json';
 import {Icon, type IconName} from './icons';
@@ -9,16 +8,17 @@ import {Icon, type IconName} from './icons';
 const words = texts.boot;
 
 /** A boot as bars on a time line: a table, of which one column is drawn, so that it says the same without being seen. */
-export function BootChart({boot}: {boot: Boot}) {
-  const scale = room(boot.span);
+export function BootChart({boot, going}: {boot: Boot; /** It goes on. */ going: boolean}) {
+  const scale = going ? room(boot.span) : boot.span;
+  const marks = ticks(scale, 5);
   return (
-    <table class="boot">
+    <table class="timeline" style={{'--tick': percent(marks[1] ?? scale, scale)}}>
       <caption class="sr">{words.caption}</caption>
       <thead>
         <tr>
           <th scope="col">{words.part}</th>
-          <th scope="col" class="boot__line"><span class="sr">{words.timeline}</span><Scale span={scale} /></th>
-          <th scope="col" class="num boot__began">{words.began}</th>
+          <th scope="col" class="timeline__line"><span class="sr">{words.timeline}</span><Scale span={scale} marks={marks} /></th>
+          <th scope="col" class="num timeline__began">{words.began}</th>
           <th scope="col" class="num">{words.took}</th>
         </tr>
       </thead>
@@ -38,9 +38,13 @@ function room(span: number): number {
   return [10, 15, 20, 30, 45, 60, 90, 120, 150, 180, 240, 300, 420, 600, 900, 1200, 1800, 2700, 3600].find((s) => s >= span) ?? Math.ceil(span / 3600) * 3600;
 }
 
-function Scale({span}: {span: number}) {
-  return <span class="boot__scale" aria-hidden="true">{ticks(span, 5).map((s) => <span key={s} class="boot__tick" style={{left: percent(s, span)}}>{s === 0 ? '0' : duration(s)}</span>)}</span>;
+function Scale({span, marks}: {span: number; marks: number[]}) {
+  const roomy = marks.filter((s) => s <= 0.9 * span); // the last one has no place for its text
+  return <span class="timeline__scale" aria-hidden="true">{roomy.map((s) => <span key={s} class="timeline__tick" style={{left: percent(s, span)}}>{minutes(s)}</span>)}</span>;
 }
+
+/** minutes writes a time since the start: 1:05 is a minute and five seconds. */
+const minutes = (s: number): string => `${Math.floor(s / 60)}:${String(Math.floor(s % 60)).padStart(2, '0')}`;
 
 const percent = (seconds: number, span: number): string => `${Math.round((10000 * Math.min(seconds, span)) / span) / 100}%`;
 
@@ -52,15 +56,15 @@ function Stage({row, scale, span}: {row: StageRow; scale: number; span: number})
   const parts = open ? row.parts : shown;
   const limit = Math.max(0.1, span / 200);
   return (
-    <tbody class="boot__stage">
+    <tbody class="timeline__stage">
       {row.bar
         ? <Row bar={row.bar} inside={row.parts} scale={scale} span={span} label={title ?? ''} hint={hint} stage />
-        : <tr class="boot__row boot__row--stage is-waiting"><th scope="row"><Label label={title ?? ''} hint={hint} /></th><td class="boot__line"><span class="boot__track" /></td><td class="num boot__began" /><td class="num muted">{words.waiting}</td></tr>}
+        : <tr class="timeline__row timeline__row--stage is-waiting"><th scope="row"><Label label={title ?? ''} hint={hint} /></th><td class="timeline__line"><span class="timeline__track" /></td><td class="num timeline__began" /><td class="num muted">{words.waiting}</td></tr>}
       {parts.map((b) => <Row key={`${b.name} ${b.start}`} bar={b} scale={scale} span={span} label={b.name} />)}
       {short.length > 0 && (
-        <tr class="boot__more">
+        <tr class="timeline__more">
           <td colSpan={4}>
-            <button type="button" class="boot__fold" aria-expanded={open} onClick={() => setOpen(!open)}>
+            <button type="button" class="timeline__fold" aria-expanded={open} onClick={() => setOpen(!open)}>
               <Icon name={open ? 'up' : 'down'} />{open ? words.hide : words.show} {plural(words.short, short.length, {time: duration(limit)})}
             </button>
           </td>
@@ -84,17 +88,17 @@ interface RowProps {
 
 function Row({bar, inside = [], scale, span, label, hint, stage, quiet}: RowProps) {
   const took = (bar.end ?? span) - bar.start;
-  const kind = ['boot__row', stage && 'boot__row--stage', quiet && 'boot__row--quiet'].filter(Boolean).join(' ');
+  const kind = ['timeline__row', stage && 'timeline__row--stage', quiet && 'timeline__row--quiet'].filter(Boolean).join(' ');
   return (
     <tr class={kind}>
       <th scope="row"><Mark outcome={bar.outcome} quiet={quiet} /><Label label={label} hint={hint} mono={!stage && !quiet} outcome={stage ? undefined : bar.outcome} /></th>
-      <td class="boot__line">
-        <span class="boot__track" aria-hidden="true">
+      <td class="timeline__line">
+        <span class="timeline__track" aria-hidden="true">
           <Stretch bar={bar} scale={scale} span={span} kind={stage ? 'stage' : quiet ? 'quiet' : 'part'} />
           {stage && inside.map((b) => <Stretch key={`${b.name} ${b.start}`} bar={b} scale={scale} span={span} kind="inside" />)}
         </span>
       </td>
-      <td class="num boot__began" title={fill(words.at, {time: duration(bar.start)})}>{duration(bar.start)}</td>
+      <td class="num timeline__began" >{minutes(bar.start)}</td>
       <td class="num">{exact(took, bar.exact)}{bar.end === undefined && <span class="sr"> {words.soFar}</span>}</td>
     </tr>
   );
@@ -105,15 +109,15 @@ const exact = (seconds: number, known: boolean): string => (known && seconds < 0
 
 function Stretch({bar, scale, span, kind}: {bar: Bar; scale: number; span: number; kind: string}) {
   const end = bar.end ?? span;
-  return <span class={`boot__bar boot__bar--${kind} is-${bar.outcome}`} style={{left: percent(bar.start, scale), width: percent(Math.max(0, end - bar.start), scale)}} />;
+  return <span class={`timeline__bar timeline__bar--${kind} is-${bar.outcome}`} style={{left: percent(bar.start, scale), width: percent(Math.max(0, end - bar.start), scale)}} />;
 }
 
 function Label({label, hint, mono, outcome}: {label: string; hint?: string | undefined; mono?: boolean; outcome?: Outcome | undefined}) {
   const loud = outcome === 'fail' || outcome === 'warn' || outcome === 'cut';
   return (
-    <span class="boot__label">
-      <span class={mono ? 'boot__name mono' : 'boot__name'}>{label}</span>
-      {hint && <span class="boot__hint">{hint}</span>}
+    <span class="timeline__label">
+      <span class={mono ? 'timeline__name mono' : 'timeline__name'}>{label}</span>
+      {hint && <span class="timeline__hint">{hint}</span>}
       {loud && <span class={`tag tag--${outcome === 'fail' ? 'bad' : 'warn'}`}>{words.outcome[outcome]}</span>}
     </span>
   );
@@ -122,6 +126,6 @@ function Label({label, hint, mono, outcome}: {label: string; hint?: string | und
 const icons: Record<Exclude<Outcome, 'running'>, IconName> = {ok: 'check', warn: 'alert', fail: 'close', cut: 'stop'};
 
 function Mark({outcome, quiet}: {outcome: Outcome; quiet?: boolean | undefined}) {
-  if (outcome === 'running') return <span class="boot__mark is-running"><span class="spin" role="img" aria-label={words.outcome.running} /></span>;
-  return <span class={`boot__mark is-${quiet ? 'quiet' : outcome}`}><Icon name={icons[outcome]} label={words.outcome[outcome]} /></span>;
+  if (outcome === 'running') return <span class="timeline__mark is-running"><span class="spin" role="img" aria-label={words.outcome.running} /></span>;
+  return <span class={`timeline__mark is-${quiet ? 'quiet' : outcome}`}><Icon name={icons[outcome]} label={words.outcome[outcome]} /></span>;
 }

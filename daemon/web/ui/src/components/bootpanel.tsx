@@ -37,7 +37,7 @@ export function BootPanel({machine: m, documents}: {machine: Machine; documents:
           <Now boot={boot} reports={shown} going={going} />
         </header>
         {all.length > 1 && <Choice count={all.length} index={index} onChoose={choose} />}
-        <div class="boot__wrap"><BootChart boot={boot} /></div>
+        <div class="timeline__wrap"><BootChart boot={boot} going={going} /></div>
         <Remark boot={boot} empty={reports !== undefined && shown.length === 0} live={live} old={!!old} />
       </section>
     </div>
@@ -47,7 +47,7 @@ export function BootPanel({machine: m, documents}: {machine: Machine; documents:
 /** Which boot of the run is drawn. */
 function Choice({count, index, onChoose}: {count: number; index: number; onChoose: (index: number) => void}) {
   return (
-    <div class="boot__choice">
+    <div class="timeline__choice">
       <label class="row"><span class="muted">{words.which}</span>
         <select class="input" value={index} onChange={(e) => onChoose(Number(e.currentTarget.value))}>
           {Array.from({length: count}, (_, i) => <option key={i} value={i}>{fill(words.of, {n: i + 1, all: count})}</option>)}
@@ -65,7 +65,7 @@ function Now({boot, reports, going}: {boot: Boot; reports: GuestReport[]; going:
     return <span class="muted num">{ended ? duration(boot.span) : ''}</span>;
   }
   return (
-    <span class="boot__now">
+    <span class="timeline__now">
       <Pill tone="busy"><span role="status">{last ? stageWords(last.stage)[0] : texts.verdict.booting}</span>{last?.module && <span class="mono" aria-hidden="true"> {last.module}</span>}</Pill>
       <span class="num muted">{duration(boot.span)}</span>
     </span>
@@ -78,5 +78,5 @@ function Remark({boot, empty, live, old}: {boot: Boot; empty: boolean; live: boo
   const rough = bars.length > 0 && bars.every((b) => !b.exact);
   const text = old ? words.durations : empty ? (live ? words.silentText : words.silentEndedText) : rough ? words.rough : '';
   if (!text) return null;
-  return <p class="boot__remark muted">{empty && !old && <strong>{live ? words.silent : words.silentEnded}. </strong>}{text}{empty && !old && <> <a href={live ? '#console' : '#log'}>{live ? words.toConsole : words.toLog}</a></>}</p>;
+  return <p class="timeline__remark muted">{empty && !old && <strong>{live ? words.silent : words.silentEnded}. </strong>}{text}{empty && !old && <> <a href={live ? '#console' : '#log'}>{live ? words.toConsole : words.toLog}</a></>}</p>;
 }

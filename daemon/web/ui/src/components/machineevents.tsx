@@ -28,7 +28,7 @@ export default function MachineEvents({machine, fresh}: {machine: Machine; /** W
   if (past && all.length === 0) return <div class="empty"><h2>{words.none}</h2><p class="empty__text">{words.noneText}</p></div>;
   return (
     <div class="table-wrap">
-      <table class="table table--cards">
+      <table class="table table--cards events">
         <thead><tr><th scope="col">{words.time}</th><th scope="col">{words.what}</th><th scope="col">{words.who}</th></tr></thead>
         <tbody>{days(all).map((e) => <Row key={e.id} event={e} day={e.day} />)}</tbody>
       </table>
@@ -46,11 +46,20 @@ function Row({event: e, day}: {event: DaemonEvent; day: boolean}) {
     <tr>
       <td class="events__time"><time class="muted" dateTime={e.time} title={absolute(e.time)}>{day ? absolute(e.time) : clock(e.time)}</time></td>
       <td><div class="events__what">
-        {e.severity === 'normal' ? <span class="wrap">{e.text}</span> : <><Pill tone={tones[e.severity]}>{words.severity[e.severity]}</Pill><span class="wrap">{e.text}</span></>}
+        {e.severity !== 'normal' && <Pill tone={tones[e.severity]}>{words.severity[e.severity]}</Pill>}
+        <Text text={e.text} />
         {e.code && <a class="mono small" href={explanation(e.code)}>{e.code}</a>}
         {e.place && <span class="mono small muted">{e.place}</span>}
       </div></td>
       <td class="muted" data-label={e.actor ? words.who : undefined}>{e.actor}</td>
     </tr>
   );
+}
+
+/** How much of a text is shown at once, in characters: a guest may have much to say. */
+const brief = 200;
+
+function Text({text}: {text: string}) {
+  if (text.length <= brief) return <span class="wrap">{text}</span>;
+  return <details><summary>{text.slice(0, text.lastIndexOf(' ', brief) + 1 || brief)}…</summary>{text}</details>;
 }

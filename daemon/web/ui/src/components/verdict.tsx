@@ -1,12 +1,12 @@
 import type {ComponentChildren} from 'preact';
 import {useEffect, useState} from 'preact/hooks';
 import {duration} from '../lib/format';
+import {editAt} from '../lib/linked';
 import {fill} from '../lib/texts';
 import type {Trouble} from '../lib/trouble';
 import type {BootModule, Doc, FirstBoot, Machine} from '../lib/types';
 import {plural} from '../lib/words';
 import texts from '../texts/machine.json';
-import {pageOf} from './actions';
 import {Icon} from './icons';
 import {Notice} from './notice';
 
@@ -74,9 +74,6 @@ function TroubleItem({trouble: t, machine}: {trouble: Trouble; machine: Machine}
     </li>
   );
 }
-
-/** editAt is the page that edits a machine, at a line of one of its documents. */
-export const editAt = (m: Machine, file: string, line: number): string => pageOf(m, '/edit') + '#' + new URLSearchParams({file, line: String(line)}).toString();
 
 /** around puts an element in the place of a {name}. */
 function around(text: string, name: string, element: ComponentChildren): ComponentChildren {

@@ -94,7 +94,9 @@ function wordsOf(text: string): string[] {
 export function causes(c: Clue, documents: Doc[]): Cause[] {
   const found = documents.flatMap((d, index) => inDocument(c, d, index));
   const exact = found.filter((f) => f.exact);
-  return (exact.length > 0 ? exact : found).slice(0, 4).map(({field, file, index, line}) => ({field, file, index, line}));
+  const lines = new Set<string>();
+  const first = (f: Found) => !lines.has(`${f.index}:${f.line}`) && lines.add(`${f.index}:${f.line}`);
+  return (exact.length > 0 ? exact : found).filter(first).slice(0, 4).map(({field, file, index, line}) => ({field, file, index, line}));
 }
 
 type Found = Cause & {exact: boolean};

@@ -1,7 +1,7 @@
 // The screen of a serial console: xterm.js, fitted to its place and held to what a guest may do. Loaded when a console is opened.
 import {FitAddon} from '@xterm/addon-fit';
 import {Terminal} from '@xterm/xterm';
-import {terminalDocument} from './terminaldocument';
+import {terminalDocument, withCreateElement} from './terminaldocument';
 
 /** What the screen tells. */
 export interface ScreenListener {
@@ -50,7 +50,7 @@ export function openScreen(host: HTMLElement, label: string, l: ScreenListener):
   });
   const fit = new FitAddon();
   terminal.loadAddon(fit);
-  terminal.open(host);
+  withCreateElement(() => terminal.open(host));
   terminal.textarea?.setAttribute('aria-label', label);
   let replaying = false;
   const encoder = new TextEncoder();

@@ -13,9 +13,21 @@ export function terminalDocument(): Document {
   });
 }
 
+/** withCreateElement calls f while the page's own document makes such elements too: xterm.js 6.0 asks that one for the style of its scroll bar. */
+export function withCreateElement(f: () => void): void {
+  Object.defineProperty(document, 'createElement', {value: createElement, configurable: true});
+  try {
+    f();
+  } finally {
+    Reflect.deleteProperty(document, 'createElement');
+  }
+}
+
+const plain = (name: string): HTMLElement => Document.prototype.createElement.call(document, name);
+
 function createElement(name: string): HTMLElement {
   if (name === 'style') return styleElement();
-  const element = document.createElement(name);
+  const element = plain(name);
   if (name === 'span') {
     element.setAttribute = (key: string, value: string) => {
       if (key === 'style') element.style.cssText = value;
@@ -27,7 +39,7 @@ function createElement(name: string): HTMLElement {
 
 /** styleElement is an element whose text is the text of a sheet that the document adopts, for as long as the element is in use. */
 function styleElement(): HTMLElement {
-  const element = document.createElement('span');
+  const element = plain('span');
   const sheet = new CSSStyleSheet();
   element.hidden = true;
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];

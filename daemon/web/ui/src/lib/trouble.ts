@@ -43,10 +43,10 @@ function errorsOf(boot: FirstBoot): string[] {
   return [...new Set(all)];
 }
 
-/** telling drops messages that only repeat that something failed, unless there is no other. */
+/** telling drops messages that only repeat that something failed, unless there is no other. A sentence comes before the output of a command. */
 function telling(texts: string[]): string[] {
   const rest = texts.filter((t) => !echoes.some((e) => e.test(t)));
-  return rest.length > 0 ? rest : texts.slice(0, 1);
+  return (rest.length > 0 ? rest : texts.slice(0, 1)).sort((a, b) => a.split('\n').length - b.split('\n').length);
 }
 
 /** readable takes the form of a Python exception apart: its lines are lines, and those without content are none. */

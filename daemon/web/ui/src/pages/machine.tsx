@@ -56,7 +56,7 @@ function Head({live: {machine: m, take}}: {live: Live}) {
 
 /** Whether the machine's guest has set itself up. */
 function Initialized({machine: m}: {machine: Machine}) {
-  if (m.firstBoot && !m.firstBoot.ok) return <Pill tone={m.firstBoot.stage === 'failed' ? 'bad' : 'warn'}>{m.firstBoot.stage === 'failed' ? texts.verdict.failed : texts.verdict.partly}</Pill>;
+  if (m.firstBoot && !m.firstBoot.ok) return <Pill tone={m.firstBoot.stage === 'failed' ? 'bad' : 'warn'}>{m.firstBoot.stage === 'failed' ? texts.verdict.failedShort : texts.verdict.partly}</Pill>;
   if (m.initialized) return <Pill tone="ok">{texts.verdict.initialized}</Pill>;
   if (running(m.status)) return <Pill tone="busy">{texts.verdict.bootingFirst}</Pill>;
   return <Pill tone="idle">{texts.verdict.notYet}</Pill>;

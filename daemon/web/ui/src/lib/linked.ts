@@ -1,0 +1,16 @@
+// Links to a line of a machine's definition: what is shown of a machine leads to where it is changed.
+import type {Diagnostic, Machine} from './types';
+
+/** editAt is the page that edits a machine, open at a line of one of its documents. */
+export function editAt(m: Pick<Machine, 'id'>, file: string, line: number): string {
+  return `/machines/${encodeURIComponent(m.id)}/edit#${new URLSearchParams({file, line: String(line)})}`;
+}
+
+/** linkedPlace is the place that the part of an address behind # names, as a remark without words. */
+export function linkedPlace(hash: string): Diagnostic | undefined {
+  const query = new URLSearchParams(hash.replace(/^#/, ''));
+  const line = Number(query.get('line'));
+  const file = query.get('file');
+  if (!file || !Number.isInteger(line) || line < 1) return undefined;
+  return {code: '', severity: 'note', summary: '', range: {file, start: {line, column: 1}}};
+}
