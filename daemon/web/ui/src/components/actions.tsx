@@ -25,21 +25,22 @@ export const pageOf = (m: Pick<Machine, 'id'>, rest = ''): string => `/machines/
 export function Actions({machine: m, compact = false, onOutcome}: ActionsProps) {
   const [busy, setBusy] = useState<Action | undefined>();
   const run = async (action: Action) => {
-    setBusy(action);
     try {
-      const outcome = await act(action, [m]);
+      const outcome = await act(action, [m], () => setBusy(action));
       onOutcome?.(outcome);
     } finally {
       setBusy(undefined);
     }
   };
-  const item = (action: Action): MenuItem => ({label: texts[action], icon: icons[action], danger: action === 'remove', why: why(action, m), onSelect: () => void run(action)});
+  const item = (action: Action) => ({label: texts[action], icon: icons[action], danger: action === 'remove', why: why(action, m), onSelect: () => void run(action)});
+  // What makes no sense for a machine that is down, or for one that runs, is left out; what must only wait says so.
+  const sensible = (i: {why?: string | undefined}) => i.why !== texts.whyDown && i.why !== texts.whyRuns;
   const items = (): MenuItem[] => [
     ...(compact ? [{label: texts.open, icon: 'machine', href: pageOf(m)} as const] : []),
     {label: texts.edit, icon: 'edit', href: pageOf(m, '/edit')},
-    {label: texts.runOnce, icon: 'play', href: pageOf(m, '/run'), why: why('start', m)},
+    ...[{label: texts.runOnce, icon: 'once' as const, href: pageOf(m, '/run'), why: why('start', m)}].filter(sensible),
     'line',
-    ...(['start', 'shutdown', 'reboot', 'reset', 'stop'] as const).filter((a) => compact || a !== (running(m.status) ? 'shutdown' : 'start')).map(item),
+    ...(['start', 'shutdown', 'reboot', 'reset', 'stop'] as const).filter((a) => compact || a !== (running(m.status) ? 'shutdown' : 'start')).map(item).filter(sensible),
     'line',
     item('remove'),
   ];

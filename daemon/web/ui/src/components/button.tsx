@@ -22,11 +22,11 @@ export function buttonClass(kind: ButtonKind = 'secondary', small = false, icon 
 }
 
 /** A button that does something here. What leads somewhere is a ButtonLink. */
-export function Button({kind, small, icon, label, busy, children, class: more, onClick, ...rest}: ButtonProps) {
+export function Button({kind, small, icon, label, busy, children, class: more, onClick, 'aria-label': about, ...rest}: ButtonProps) {
   const off = busy || rest['aria-disabled'] === true; // it stays where the keyboard finds it
   return (
     <button type="button" {...rest} class={`${buttonClass(kind, small, !!label)} ${more ?? ''}`.trim()} aria-busy={busy || undefined}
-      aria-disabled={off || undefined} aria-label={label} title={rest.title ?? label} onClick={off ? (e) => e.preventDefault() : onClick}>
+      aria-disabled={off || undefined} aria-label={label ?? about} title={rest.title ?? label} onClick={off ? (e) => e.preventDefault() : onClick}>
       {busy ? <span class="spin" /> : icon && <Icon name={icon} />}
       {children}
     </button>
@@ -34,9 +34,9 @@ export function Button({kind, small, icon, label, busy, children, class: more, o
 }
 
 /** What a link that looks like a button takes. */
-export type ButtonLinkProps = Pick<ButtonProps, 'kind' | 'small' | 'icon' | 'label' | 'children'> & {href: string; target?: string; download?: string};
+export type ButtonLinkProps = Pick<ButtonProps, 'kind' | 'small' | 'icon' | 'label' | 'children'> & {href: string; target?: string; download?: string; /** What it is called, where its words alone say too little. */ about?: string};
 
 /** A link that looks like a button. */
-export function ButtonLink({kind, small, icon, label, children, ...rest}: ButtonLinkProps) {
-  return <a {...rest} class={buttonClass(kind, small, !!label)} aria-label={label} title={label}>{icon && <Icon name={icon} />}{children}</a>;
+export function ButtonLink({kind, small, icon, label, about, children, ...rest}: ButtonLinkProps) {
+  return <a {...rest} class={buttonClass(kind, small, !!label)} aria-label={label ?? about} title={label ?? about}>{icon && <Icon name={icon} />}{children}</a>;
 }

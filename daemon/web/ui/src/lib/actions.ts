@@ -49,8 +49,8 @@ export function question(action: Exclude<Action, 'start'>, machines: Machine[], 
 /** How many machines an action is done with at a time. */
 const atOnce = 4;
 
-/** act does an action with those of the machines that it can be done with, after a question, and tells what went wrong. */
-export async function act(action: Action, machines: Machine[]): Promise<Outcome> {
+/** act does an action with those of the machines that it can be done with, after a question, and tells what went wrong. begin is called when it begins. */
+export async function act(action: Action, machines: Machine[], begin?: () => void): Promise<Outcome> {
   const able = machines.filter((m) => !why(action, m));
   const outcome: Outcome = {changed: [], removed: [], failed: []};
   if (able.length === 0) return outcome;
@@ -60,6 +60,7 @@ export async function act(action: Action, machines: Machine[]): Promise<Outcome>
     if (!answer.go) return outcome;
     keepDisks = answer.option;
   }
+  begin?.();
   const rest = [...able];
   const work = async () => {
     for (let m = rest.shift(); m; m = rest.shift()) await one(action, m, keepDisks, outcome);

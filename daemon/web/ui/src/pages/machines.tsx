@@ -100,9 +100,8 @@ const bulk = ['start', 'shutdown', 'reboot', 'stop', 'remove'] as const;
 function Bulk({machines, onOutcome, onClear}: {machines: Machine[]; onOutcome: (o: Outcome) => void; onClear: () => void}) {
   const [busy, setBusy] = useState<Action | undefined>();
   const run = async (action: Action) => {
-    setBusy(action);
     try {
-      onOutcome(await act(action, machines));
+      onOutcome(await act(action, machines, () => setBusy(action)));
     } finally {
       setBusy(undefined);
     }

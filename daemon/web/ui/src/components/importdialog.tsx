@@ -1,0 +1,76 @@
+import {useState} from 'preact/hooks';
+import {post} from '../lib/api';
+import {problemText} from '../lib/problem';
+import {nameTrouble, suggestName} from '../lib/storage';
+import {fill} from '../lib/texts';
+import type {Image, StorageDomain} from '../lib/types';
+import components from '../texts/components.json';
+import texts from '../texts/images.json';
+import {Button} from './button';
+import {Dialog} from './dialog';
+import {SelectField, TextField} from './field';
+import {Notice} from './notice';
+
+/** What an import needs to know. */
+export interface ImportProps {
+  image: Image;
+  domains: StorageDomain[];
+  /** The names that templates have. */
+  taken: string[];
+  onClose: () => void;
+  /** Called when the import has begun. */
+  onBegun: () => void;
+}
+
+/** Asks what an image becomes, and has it made. */
+export function ImportDialog({image, domains, taken, onClose, onBegun}: ImportProps) {
+  const targets = domains.filter((d) => d.type === 'data');
+  const [disk, setDisk] = useState(false);
+  const [name, setName] = useState(() => suggestName(image));
+  const [target, setTarget] = useState(targets[0]?.id ?? '');
+  const [busy, setBusy] = useState(false);
+  const [asked, setAsked] = useState(false);
+  const [problem, setProblem] = useState('');
+  const trouble = nameTrouble(name, disk ? [] : taken);
+  const submit = async (e: Event) => {
+    e.preventDefault();
+    setAsked(true);
+    if (trouble || busy) return;
+    setBusy(true);
+    try {
+      await post('/imports', {image: image.id, disk, name: name.trim(), ...(target && {target})});
+      onBegun();
+      onClose();
+    } catch (error) {
+      setProblem(problemText(error));
+      setBusy(false);
+    }
+  };
+  const actions = <>
+    <Button onClick={onClose}>{components.cancel}</Button>
+    <Button kind="primary" type="submit" form="import" busy={busy}>{texts.importDo}</Button>
+  </>;
+  return (
+    <Dialog title={fill(texts.importTitle, {name: image.name})} onClose={onClose} actions={actions} keep>
+      <form id="import" class="stack" onSubmit={(e) => void submit(e)} noValidate>
+        {problem && <Notice kind="bad">{problem}</Notice>}
+        <fieldset class="stack stack--tight">
+          <legend class="field__label">{texts.importAs}</legend>
+          <Choice label={texts.asTemplate} help={texts.asTemplateHelp} checked={!disk} onChoose={() => setDisk(false)} />
+          <Choice label={texts.asDisk} help={texts.asDiskHelp} checked={disk} onChoose={() => setDisk(true)} />
+        </fieldset>
+        <TextField label={texts.importName} value={name} onValue={setName} error={trouble && (asked || trouble === 'nameTaken') ? texts[trouble] : undefined} autofocus />
+        {targets.length > 1 && <SelectField label={texts.domain} value={target} onValue={setTarget}>{targets.map((d) => <option key={d.id} value={d.id}>{d.name}</option>)}</SelectField>}
+      </form>
+    </Dialog>
+  );
+}
+
+function Choice({label, help, checked, onChoose}: {label: string; help: string; checked: boolean; onChoose: () => void}) {
+  return (
+    <label class="check">
+      <input type="radio" name="as" checked={checked} onChange={onChoose} />
+      <span class="check__text">{label}<span class="field__help">{help}</span></span>
+    </label>
+  );
+}
