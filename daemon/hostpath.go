@@ -13,21 +13,14 @@ import (
 	"github.com/vmseed/vmseed/format/qcow2"
 	"github.com/vmseed/vmseed/image"
 	"github.com/vmseed/vmseed/internal/boot"
+	"github.com/vmseed/vmseed/internal/hostpath"
 	"github.com/vmseed/vmseed/machine"
 )
 
 // Host is what of this host documents may name, beside the files of the storage domains. Documents come from users of the
-// APIs, who are not thereby users of the host; so the zero value allows nothing.
-type Host struct {
-	// Paths are files and directories: what they are or hold may be a disk, a CD, a kernel or an initial RAM disk. Disks are
-	// taken as raw, and may be written to.
-	Paths []string
-	// Shares are directories that guests may mount. What a guest may write to is no place to take files from, so none of
-	// them holds, or is in, one of Paths or a storage domain.
-	Shares []string
-	// Devices are PCI addresses of devices that guests may have, such as 0000:65:00.0.
-	Devices []string
-}
+// APIs, who are not thereby users of the host; so the zero value allows nothing. What a guest may write to is no place to take
+// files from, so none of the shares holds, or is in, one of the paths or a storage domain.
+type Host = hostpath.Allowed
 
 // host holds documents against what they may name.
 type host struct {
@@ -36,7 +29,7 @@ type host struct {
 	// private is the state directory.
 	private       place
 	paths, shares []place
-	devices       []string
+	allowed       Host
 }
 
 // place is a path as it was named, and what that leads to.
@@ -53,14 +46,16 @@ func newPlace(path string) (place, error) {
 }
 
 // holds reports whether a resolved path is in the place, or is it.
-func (p place) holds(resolved string) bool { return below(resolved, p.resolved) }
+func (p place) holds(resolved string) bool { return hostpath.Below(resolved, p.resolved) }
 
 // mayHold is the same for a path as a document has it, which may lead elsewhere.
-func (p place) mayHold(path string) bool { return below(path, p.named) || below(path, p.resolved) }
+func (p place) mayHold(path string) bool {
+	return hostpath.Below(path, p.named) || hostpath.Below(path, p.resolved)
+}
 
 // newHost resolves what may be named. The directories of the storage domains are there.
 func newHost(dir string, o Host, domains []StorageDomain) (*host, error) {
-	h := &host{devices: o.Devices}
+	h := &host{allowed: o}
 	var errs []error
 	add := func(list *[]place, path string) {
 		p, err := newPlace(path)
@@ -90,12 +85,6 @@ func newHost(dir string, o Host, domains []StorageDomain) (*host, error) {
 	return h, nil
 }
 
-// below reports whether a clean path is dir or in it.
-func below(path, dir string) bool {
-	relative, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(relative)
-}
-
 // check complains of what a machine may not have of this host. It puts the files that it finds in the place of the names that
 // lead to them, and keeps disks from being read as another format than the one that was judged.
 func (h *host) check(m *machine.Machine) diag.List {
@@ -121,20 +110,12 @@ func (h *host) check(m *machine.Machine) diag.List {
 		c.share(fmt.Sprintf("shares[%d].hostPath", i), &m.Shares[i].HostPath)
 	}
 	for i, d := range m.Hardware.HostDevices {
-		if !slices.ContainsFunc(h.devices, func(a string) bool { return d.PCI != "" && pciAddress(a) == pciAddress(d.PCI) }) {
+		if !h.allowed.Gives(d.PCI) {
 			c.refuse(fmt.Sprintf("hardware.hostDevices[%d]", i), "the daemon gives no guest this device of its host",
 				"take it out, or have the administrator start the daemon with --allow-host-device and its PCI address")
 		}
 	}
 	return c.list
-}
-
-// pciAddress spells an address with its domain.
-func pciAddress(a string) string {
-	if strings.Count(a, ":") == 1 {
-		a = "0000:" + a
-	}
-	return strings.ToLower(a)
 }
 
 // checker is the check of one machine.

@@ -102,6 +102,7 @@ var layers = []layer{
 
 	{of: "internal/bounded", may: words, libraries: []string{yaml}, why: "the budgets stand below every parser"},
 	{of: "internal/atomicfile", why: "whole files or none stands below every writer"},
+	{of: "internal/hostpath", why: "what documents may name of a host is one question, whether the daemon or a node is asked it"},
 	{of: "internal/qga", why: "the guest agent's protocol is useful to any owner of a QEMU process"},
 	{of: "internal/qmp", why: "the monitor protocol is useful to any owner of a QEMU process"},
 	{of: "internal/vmnet", may: append([]string{"machine"}, words...), libraries: []string{"github.com/containers/gvisor-tap-vsock/...",
@@ -131,7 +132,7 @@ var layers = []layer{
 	{of: "daemon/daemontest", may: append([]string{".", "daemon", "datasource/all", "delivery/all", "frontend/all", "machine", "hypervisor", "internal/supervisor", "internal/supervisor/supervisortest"}, words...),
 		why: "tests of the daemon and of its APIs share one way to have a daemon whose VMs have no guest"},
 	{of: "daemon", may: append([]string{".", "image", "machine", "seed", "frontend", "datasource", "delivery", "hypervisor", "report", "format/...", "daemon/store",
-		"internal/atomicfile", "internal/bounded", "internal/boot", "internal/metadataservice", "internal/supervisor"}, words...),
+		"internal/atomicfile", "internal/bounded", "internal/boot", "internal/hostpath", "internal/metadataservice", "internal/supervisor"}, words...),
 		why: "the daemon keeps definitions and runs them; which form they have is the engine's business, and how clients ask for it that of the APIs"},
 	{of: "daemon/client", may: append([]string{"report", "internal/bounded"}, words...), why: "a client is a program of its own, far from the daemon's inside"},
 	{of: "daemon/api", may: append([]string{".", "daemon", "daemon/auth", "daemon/client", "machine", "seed", "frontend", "frontend/ovirt", "report", "report/intake", "format/...", "internal/bounded"}, words...),

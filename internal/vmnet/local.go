@@ -90,17 +90,8 @@ func (l *Local) Listen(port uint16) (net.Listener, error) {
 // Close ends the address, its listeners and every connection to it.
 func (l *Local) Close() error {
 	l.cancel()
-	var errs []error
 	l.mutex.Lock()
 	listeners := l.listeners
 	l.mutex.Unlock()
-	for _, x := range listeners {
-		errs = append(errs, x.Close())
-	}
-	l.stack.Close()
-	l.stack.RemoveNIC(nicID)
-	l.link.Close()
-	l.working.Wait()
-	l.stack.Wait()
-	return errors.Join(errs...)
+	return shut(listeners, l.stack, l.link, &l.working)
 }

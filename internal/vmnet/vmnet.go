@@ -193,17 +193,22 @@ func (n *Network) Forward(l net.Listener, port uint16) {
 // Close ends the network and every connection in it.
 func (n *Network) Close() error {
 	n.cancel()
-	var errs []error
 	n.mutex.Lock()
 	closers := n.closers
 	n.mutex.Unlock()
+	return shut(closers, n.stack, n.link, &n.working)
+}
+
+// shut closes what a stack serves, the stack and its link, and returns when nobody works on them any more.
+func shut[C io.Closer](closers []C, s *stack.Stack, link *channel.Endpoint, working *sync.WaitGroup) error {
+	var errs []error
 	for _, c := range closers {
 		errs = append(errs, c.Close())
 	}
-	n.stack.Close()
-	n.stack.RemoveNIC(nicID)
-	n.link.Close()
-	n.working.Wait()
-	n.stack.Wait()
+	s.Close()
+	s.RemoveNIC(nicID)
+	link.Close()
+	working.Wait()
+	s.Wait()
 	return errors.Join(errs...)
 }

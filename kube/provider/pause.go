@@ -23,13 +23,17 @@ const (
 
 // Switch is the optional power of a Guest to be paused and reset.
 type Switch interface {
+	// Pause stops the guest's processors; Events tells of it.
 	Pause(ctx context.Context) error
+	// Resume lets them go on.
 	Resume(ctx context.Context) error
+	// Reset restarts the guest at once.
 	Reset(ctx context.Context) error
 }
 
 // Informer is the optional power of a Guest to say what runs in it.
 type Informer interface {
+	// GuestOS asks the guest agent, which answers.
 	GuestOS(ctx context.Context) (supervisor.OS, error)
 }
 

@@ -85,7 +85,7 @@ func New(o Options) (*Host, error) {
 		h.log = slog.New(slog.DiscardHandler)
 	}
 	var err error
-	if h.options.Allowed, err = o.Allowed.absolute(); err != nil {
+	if h.options.Allowed, err = o.Allowed.Absolute(); err != nil {
 		return nil, err
 	}
 	h.engine = &vmseed.Engine{Frontends: forms, DataSources: datasources.DataSources(), Deliveries: deliveries.Deliveries(),

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -9,10 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/format/qcow2"
 	"github.com/vmseed/vmseed/internal/boot"
+	"github.com/vmseed/vmseed/internal/hostpath"
 	"github.com/vmseed/vmseed/kube/provider"
 	"github.com/vmseed/vmseed/machine"
 )
@@ -20,29 +20,7 @@ import (
 // Allowed is what of this host pods may name by themselves: in volumes of the kinds hostPath, flexVolume and hostDisk. Who
 // may make pods is not thereby a user of their nodes, so the zero value allows nothing. Volumes that are bound to claims are
 // not of this: administrators of the cluster have made them.
-type Allowed struct {
-	// Paths are files and devices, and directories of them, that may be disks. They are taken as raw, and may be written to.
-	Paths []string
-	// Shares are directories that guests may mount: these themselves, because a guest can put links below one.
-	Shares []string
-	// Devices are PCI addresses of devices that guests may have, such as 0000:65:00.0.
-	Devices []string
-}
-
-// absolute makes the paths whole.
-func (a Allowed) absolute() (Allowed, error) {
-	a.Paths, a.Shares = slices.Clone(a.Paths), slices.Clone(a.Shares)
-	for _, list := range [][]string{a.Paths, a.Shares} {
-		for i, p := range list {
-			abs, err := filepath.Abs(p)
-			if err != nil {
-				return a, err
-			}
-			list[i] = abs
-		}
-	}
-	return a, nil
-}
+type Allowed = hostpath.Allowed
 
 // judge complains of what a machine may not have of this host, and puts the files in the place of the links to them. What
 // the pod's volumes are bound to is what the API server said, whatever the definition makes of it.
@@ -73,21 +51,12 @@ func (h *Host) judge(m *machine.Machine, resolver *local) diag.List {
 		j.share(fmt.Sprintf("shares[%d].hostPath", i), &m.Shares[i].HostPath)
 	}
 	for i, d := range m.Hardware.HostDevices {
-		same := func(a string) bool { return fullPCI(a) == fullPCI(d.PCI) }
-		if d.PCI != "" && !slices.ContainsFunc(j.Devices, same) {
+		if d.PCI != "" && !j.Gives(d.PCI) {
 			j.refuse(fmt.Sprintf("hardware.hostDevices[%d]", i), "this node gives no guest the device "+d.PCI,
 				"have the node's administrator allow it: vmseed-kube node --allow-host-device")
 		}
 	}
 	return j.list
-}
-
-// fullPCI spells a PCI address with its domain.
-func fullPCI(a string) string {
-	if strings.Count(a, ":") == 1 {
-		a = "0000:" + a
-	}
-	return strings.ToLower(a)
 }
 
 // judge is the judgement of one machine.
@@ -110,10 +79,10 @@ func (j *judge) file(at string, path *string) {
 		return
 	}
 	clean := filepath.Clean(*path)
-	i := slices.IndexFunc(j.Paths, func(p string) bool { return below(clean, p) })
+	i := slices.IndexFunc(j.Paths, func(p string) bool { return hostpath.Below(clean, p) })
 	resolved, ok, err := "", false, error(nil)
 	if i >= 0 {
-		resolved, ok, err = within(clean, j.Paths[i])
+		resolved, ok, err = hostpath.Within(clean, j.Paths[i])
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -142,10 +111,10 @@ func (j *judge) share(at string, path *string) {
 		return
 	}
 	for _, root := range j.bound {
-		if !below(clean, root) {
+		if !hostpath.Below(clean, root) {
 			continue
 		}
-		resolved, ok, err := within(clean, root)
+		resolved, ok, err := hostpath.Within(clean, root)
 		if ok {
 			*path = resolved
 			return
@@ -157,20 +126,6 @@ func (j *judge) share(at string, path *string) {
 	}
 	j.refuse(at, "this node shares no such directory with guests",
 		"use a claim of a local volume, or have the node's administrator allow the directory: vmseed-kube node --allow-share")
-}
-
-// below reports whether a clean path is dir or in it.
-func below(path, dir string) bool {
-	relative, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(relative)
-}
-
-// within resolves a path, and reports whether what it leads to is in a directory, or is what that leads to.
-func within(path, dir string) (resolved string, ok bool, err error) {
-	if dir, err = filepath.EvalSymlinks(dir); err == nil {
-		resolved, err = filepath.EvalSymlinks(path)
-	}
-	return resolved, err == nil && below(resolved, dir), err
 }
 
 // rawDisk says why a file is no disk: it is neither a regular file nor of the other types that are given, or a qcow2 image. A
@@ -188,8 +143,8 @@ func rawDisk(path string, others fs.FileMode) error {
 		return err
 	}
 	defer f.Close()
-	head := make([]byte, 4)
-	if _, err := io.ReadFull(f, head); err == nil && bytes.Equal(head, []byte("QFI\xfb")) {
+	head := make([]byte, qcow2.HeaderSize)
+	if n, err := io.ReadFull(f, head); (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) && qcow2.Is(head[:n]) {
 		return fmt.Errorf("%s is a qcow2 image, and volumes hold raw disks: convert it with qemu-img convert -O raw", path)
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"github.com/vmseed/vmseed/hypervisor"
 	"github.com/vmseed/vmseed/internal/atomicfile"
 	"github.com/vmseed/vmseed/internal/boot"
+	"github.com/vmseed/vmseed/internal/hostpath"
 	"github.com/vmseed/vmseed/kube/provider"
 	"github.com/vmseed/vmseed/machine"
 )
@@ -133,7 +134,7 @@ func claimed(ctx context.Context, ref kubeobject.Ref, resolver frontend.Resolver
 		// Other pods may have written to the directory: links, and device nodes.
 		var ok bool
 		dir := path
-		if path, ok, err = within(filepath.Join(dir, claimImage), dir); err == nil && !ok {
+		if path, ok, err = hostpath.Within(filepath.Join(dir, claimImage), dir); err == nil && !ok {
 			err = fmt.Errorf("%s leads out of the volume", claimImage)
 		}
 		if err == nil {
