@@ -34,7 +34,7 @@ export function Button({kind, small, icon, label, busy, children, class: more, o
 }
 
 /** What a link that looks like a button takes. */
-export type ButtonLinkProps = Pick<ButtonProps, 'kind' | 'small' | 'icon' | 'label' | 'children'> & {href: string; target?: string; download?: string; /** What it is called, where its words alone say too little. */ about?: string};
+export type ButtonLinkProps = Pick<ButtonProps, 'kind' | 'small' | 'icon' | 'label' | 'children'> & {href: string; target?: string; download?: string; onClick?: (e: MouseEvent) => void; /** What it is called, where its words alone say too little. */ about?: string};
 
 /** A link that looks like a button. */
 export function ButtonLink({kind, small, icon, label, about, children, ...rest}: ButtonLinkProps) {
