@@ -91,20 +91,25 @@ export function bitsMask(bits: number): string {
 
 /** addNIC adds a NIC of the next free name that gets its address by DHCP, and returns its name. */
 export function addNIC(tree: Tree): string {
-  const taken = new Set(Array.from({length: tree.count('spec.network.nics')}, (_, i) => nameOfNIC(tree, i)));
+  const taken = new Set(Array.from({length: tree.count('spec.network.nics')}, (_, i) => titleOfNIC(tree, i)));
   let n = 0;
   while (taken.has(`eth${n}`)) n++;
   tree.append('spec.network.nics', {name: `eth${n}`, rename: `eth${n}`, dhcp4: true});
   return `eth${n}`;
 }
 
-/** nameOfNIC is the name that an interface has in its guest. */
-export const nameOfNIC = (tree: View, i: number): string => tree.text(`${nic(i)}.rename`) || tree.text(`${nic(i)}.name`);
+/** nameOfNIC is the name that the definition gives an interface in its guest; empty when the guest names it. */
+export function nameOfNIC(tree: View, i: number): string {
+  return tree.text(`${nic(i)}.rename`) || (tree.text(`${nic(i)}.match`) === 'name' ? tree.text(`${nic(i)}.name`) : '');
+}
 
-/** setNICName renames an interface in its guest; the name by which the document knows it goes along while both are the same. */
+/** titleOfNIC is what people tell an interface by. */
+export const titleOfNIC = (tree: View, i: number): string => nameOfNIC(tree, i) || tree.text(`${nic(i)}.name`) || String(i + 1);
+
+/** setNICName renames an interface in its guest; the name by which the document knows it goes along if it is the same. */
 export function setNICName(tree: Tree, i: number, name: string): void {
   const path = nic(i);
   const [inside, own] = [tree.text(`${path}.rename`), tree.text(`${path}.name`)];
-  if (!inside || inside === own) tree.set(`${path}.name`, name);
-  if (inside || !name || own !== name) tree.set(`${path}.rename`, name);
+  if (tree.text(`${path}.match`) === 'name' || (inside !== '' && inside === own && name !== '')) tree.set(`${path}.name`, name);
+  if (tree.text(`${path}.match`) !== 'name' || inside) tree.set(`${path}.rename`, name);
 }

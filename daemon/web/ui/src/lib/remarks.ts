@@ -16,7 +16,7 @@ export function remarkAt(diagnostics: readonly Diagnostic[], path: string): Diag
 }
 
 /** sentence is a remark as a sentence for people. */
-export const sentence = (d: Diagnostic): string => d.summary + (d.remedy ? `; ${d.remedy}` : '');
+export const sentence = (d: Diagnostic): string => d.summary.charAt(0).toUpperCase() + d.summary.slice(1) + (d.remedy ? `; ${d.remedy}` : '') + '.';
 
 /** closest picks of the paths of controls the one for a field: itself, what it is in, or the first that is in it. */
 export function closest(paths: readonly string[], field: string): string | undefined {

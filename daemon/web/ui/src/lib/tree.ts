@@ -84,7 +84,7 @@ export class Tree implements View {
     const old = this.document.getIn(at, true);
     if (isScalar(old) && typeof value !== 'object') {
       // The author's quotes stay, unless the text needs others.
-      const keeps = typeof value === 'string' && typeof old.value === 'string' && (old.type === 'QUOTE_DOUBLE' || old.type === 'QUOTE_SINGLE') && !value.includes('\n');
+      const keeps = typeof value === 'string' && typeof old.value === 'string' && old.value !== '' && (old.type === 'QUOTE_DOUBLE' || old.type === 'QUOTE_SINGLE') && !value.includes('\n');
       const type = keeps ? old.type : scalarType(value);
       old.value = value;
       delete old.source;

@@ -1,6 +1,6 @@
 // New, Edit and Run Once: a definition as a form and as documents, and beside it what the guest will read.
 import {useCallback, useEffect, useMemo, useRef, useState} from 'preact/hooks';
-import {Button, ButtonLink} from '../components/button';
+import {Button, buttonClass} from '../components/button';
 import Documents from '../components/documents';
 import type {Place} from '../components/editor';
 import {DefinitionForm, mismatched} from '../components/form/definition';
@@ -9,8 +9,11 @@ import Preview from '../components/preview';
 import {Tabs} from '../components/tabs';
 import {RelativeTime} from '../components/time';
 import {get} from '../lib/api';
-import {forPreview, fresh, nameOf, open} from '../lib/definition';
+import {counted} from '../lib/counted';
+import {forPreview, fresh, open} from '../lib/definition';
 import {usePlaces, useWide} from '../lib/composing';
+import {linkedPlace} from '../lib/linked';
+import {fieldOf} from '../lib/remarks';
 import {preparedOf} from '../lib/source';
 import {useSubmit} from '../lib/submit';
 import {fill} from '../lib/texts';
@@ -60,12 +63,12 @@ function Composer({data, documents}: {data: ComposeData; documents: Doc[]}) {
   const working = useWork(data.mode + (data.machine ? ':' + data.machine.id : ''), data.draftKey, initial);
   const [images, setImages] = useState<Image[]>([]);
   useEffect(() => {
-    get<{images: Image[]}>('/images').then((r) => setImages(r.images), () => undefined);
+    get<{items: Image[]}>('/images').then((r) => setImages(r.items), () => undefined);
   }, []);
   if (!working) return <Head data={data} />;
   return <>
     <Head data={data} />
-    {working.restored && working.dirty && <Notice kind="info" actions={<Button small onClick={working.discard}>{texts.actions.discard}</Button>}>
+    {working.restored && working.dirty && <Notice kind="info" end={<Button small onClick={working.discard}>{texts.actions.discard}</Button>}>
       <Restored at={working.restored} /> {working.outdated && texts.draft.outdated}
     </Notice>}
     {working.volatile && <Notice kind="warn">{texts.draft.none}</Notice>}
@@ -98,6 +101,10 @@ function Desk({data, documents, images, working}: DeskProps) {
     setView('documents');
     setPlace((p) => ({diagnostic, turn: (p?.turn ?? 0) + 1}));
   }, []);
+  useEffect(() => {
+    const linked = linkedPlace(location.hash);
+    if (linked) toPlace(linked);
+  }, []);
   const root = useRef<HTMLDivElement>(null);
   const goTo = usePlaces(root, setView, toPlace);
   const submit = useSubmit({data, working, opening, rendered, held, mismatch: mismatched(opening, work, stored)});
@@ -121,7 +128,7 @@ function Desk({data, documents, images, working}: DeskProps) {
       </div>
       {wide && <aside class="desk__preview">{preview}</aside>}
     </div>
-    <Foot data={data} submit={submit} name={opening.ok ? nameOf(opening.opened.tree) : ''} onGo={goTo} />
+    <Foot data={data} submit={submit} onGo={goTo} onLeave={working.done} />
   </>;
 }
 
@@ -134,7 +141,7 @@ function heldAfter(held: Map<string, string>, path: string, why: string | undefi
 }
 
 /** Foot has the buttons, and over them what keeps the work from being done. */
-function Foot({data, submit, onGo}: {data: ComposeData; submit: ReturnType<typeof useSubmit>; name: string; onGo: (w: {field?: string; diagnostic?: Diagnostic}) => void}) {
+function Foot({data, submit, onGo, onLeave}: {data: ComposeData; submit: ReturnType<typeof useSubmit>; onLeave: () => void; onGo: (w: {field?: string; diagnostic?: Diagnostic}) => void}) {
   const back = data.machine ? `/machines/${encodeURIComponent(data.machine.id)}` : '/machines';
   const {wrong, problem, busy} = submit;
   const running = data.mode === 'run' && data.machine && data.machine.status !== 'down';
@@ -143,8 +150,8 @@ function Foot({data, submit, onGo}: {data: ComposeData; submit: ReturnType<typeo
       <div class="foot__said" role="status">
         {running && !problem && <Notice kind="warn">{fill(texts.errors.running, {name: data.machine?.name ?? ''})}</Notice>}
         {problem && <Notice kind="bad" title={texts.errors.head}>{problem}</Notice>}
-        {wrong.length > 0 && <Notice kind="bad" title={wrong.length === 1 ? texts.errors.one : fill(texts.errors.many, {count: wrong.length})}>
-          <ul class="foot__list">{wrong.slice(0, 5).map((w, i) => <li key={i}><button type="button" class="link" onClick={() => onGo(w)}>{w.text}</button></li>)}</ul>
+        {wrong.length > 0 && <Notice kind="bad" title={counted(wrong.length, texts.errors.wrong)}>
+          <ul class="foot__list">{wrong.slice(0, 5).map((w, i) => <li key={i}><button type="button" class="link" onClick={() => onGo(w)}>{w.field && <code>{fieldOf(w.field)}</code>} {w.text}</button></li>)}</ul>
         </Notice>}
       </div>
       <div class="foot__buttons">
@@ -154,7 +161,7 @@ function Foot({data, submit, onGo}: {data: ComposeData; submit: ReturnType<typeo
         </>}
         {data.mode === 'edit' && <Button kind="primary" busy={busy !== undefined} onClick={() => void submit.go('plain')}>{texts.actions.save}</Button>}
         {data.mode === 'run' && <Button kind="primary" icon="play" busy={busy !== undefined} onClick={() => void submit.go('plain')}>{texts.actions.run}</Button>}
-        <ButtonLink kind="ghost" href={back}>{texts.actions.cancel}</ButtonLink>
+        <a class={buttonClass('ghost')} href={back} onClick={onLeave}>{texts.actions.cancel}</a>
       </div>
     </div>
   );

@@ -1,6 +1,6 @@
 // The fold "Authentication" of Initial Run: the default user, its password and keys, and the keys of the SSH server.
 import {agentOf, isHash, keysPath, mainPath, passwordOf, restorePassword, setPassword, setUserName} from '../../lib/initial';
-import {fill} from '../../lib/texts';
+import {counted} from '../../lib/counted';
 import texts from '../../texts/compose.json';
 import {CheckField, TextField} from '../field';
 import {Check, Fold, Line, TextList, useForm, useTyped} from './controls';
@@ -32,12 +32,12 @@ export function Authentication({stored, work, onWork, open}: AuthenticationProps
   const keys = keysPath(tree);
   const count = tree.count(keys);
   const has = passwordOf(tree, main).kind;
-  const hint = [tree.text(`${main}.name`), has !== 'none' && texts.auth.hint.password, count > 0 && (count === 1 ? texts.auth.hint.key : fill(texts.auth.hint.keys, {count}))];
+  const hint = [tree.text(`${main}.name`), has !== 'none' && texts.auth.hint.password, counted(count, texts.auth.hint.keys)];
   return (
     <Fold title={texts.auth.title} name="authentication" open={open ?? true} hint={hint.filter(Boolean).join(', ')}>
       <div class="form">
         <Line path={`${main}.name`} label={texts.auth.user} help={texts.auth.userHelp} maxLength={32} onText={(name) => change((t) => setUserName(t, name))} />
-        {stored && <CheckField label={texts.auth.stored} checked={work.keep} onValue={(keep) => {
+        {!stored ? <div class="form__gap" /> : <CheckField label={texts.auth.stored} checked={work.keep} onValue={(keep) => {
           onWork({keep, verify: ''});
           change((t) => (keep ? restorePassword(t, stored) : restorePassword(t, {})));
         }} />}

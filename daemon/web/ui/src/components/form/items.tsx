@@ -1,6 +1,7 @@
 // Lists of things in the form: users, files, disks and mounts, each thing with the few fields that people set by hand.
 import type {ComponentChildren} from 'preact';
 import {isHash, mainUser, passwordOf} from '../../lib/initial';
+import {counted} from '../../lib/counted';
 import {fill} from '../../lib/texts';
 import texts from '../../texts/compose.json';
 import {Button} from '../button';
@@ -95,7 +96,7 @@ export function Disks() {
   const {tree, change} = useForm();
   const disks = numbers(tree.count('spec.disks')).filter((i) => tree.get(`spec.disks[${i}].root`) !== true && tree.text(`spec.disks[${i}].device`) !== 'cdrom');
   const mounts = tree.count('spec.mounts');
-  const hint = [disks.length > 0 && fill(texts.disks.hint.disks, {count: disks.length}), mounts > 0 && fill(texts.disks.hint.mounts, {count: mounts})];
+  const hint = [counted(disks.length, texts.disks.hint.disks), counted(mounts, texts.disks.hint.mounts)];
   const free = () => {
     const names = new Set(disks.map((i) => tree.text(`spec.disks[${i}].name`)));
     let n = 1;

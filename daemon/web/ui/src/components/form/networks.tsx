@@ -1,6 +1,7 @@
 // The fold "Networks" of Initial Run: name resolution for all interfaces, and each interface with its protocols.
 import {useEffect, useState} from 'preact/hooks';
-import {addNIC, addressOf, familyOf, join, nameOfNIC, protocolOf, setAddress, setNICName, setProtocol, split, type Family, type Protocol6} from '../../lib/nics';
+import {addNIC, addressOf, familyOf, join, nameOfNIC, protocolOf, setAddress, setNICName, setProtocol, split, titleOfNIC, type Family, type Protocol6} from '../../lib/nics';
+import {counted} from '../../lib/counted';
 import {fill} from '../../lib/texts';
 import texts from '../../texts/compose.json';
 import {Button} from '../button';
@@ -18,9 +19,8 @@ export function Networks({open}: {open?: boolean}) {
     change((t) => void addNIC(t));
     select(count);
   };
-  const hint = count === 1 ? texts.networks.hint.one : count > 0 ? fill(texts.networks.hint.many, {count}) : '';
   return (
-    <Fold title={texts.networks.title} name="networks" open={open ?? false} hint={hint}>
+    <Fold title={texts.networks.title} name="networks" open={open ?? false} hint={counted(count, texts.networks.hint)}>
       {tree.get('spec.network.document') !== undefined && <p class="field__help">{texts.networks.document}</p>}
       {tree.text('spec.network.mode') === 'disabled' && <p class="field__help">{texts.networks.disabled}</p>}
       <div class="form">
@@ -30,7 +30,7 @@ export function Networks({open}: {open?: boolean}) {
       </div>
       <div class="nics" role="group" aria-label={texts.networks.nics}>
         {Array.from({length: count}, (_, i) => (
-          <Button key={i} kind="ghost" small class="nics__one" aria-pressed={i === at} onClick={() => select(i)}>{nameOfNIC(tree, i) || i + 1}</Button>
+          <Button key={i} kind="ghost" small class="nics__one" aria-pressed={i === at} onClick={() => select(i)}>{titleOfNIC(tree, i)}</Button>
         ))}
         <Button small icon="add" onClick={add}>{texts.networks.add}</Button>
         {count > 0 && <Button small kind="ghost" icon="trash" onClick={() => change((t) => t.remove(nic))}>{texts.networks.remove}</Button>}
@@ -46,7 +46,7 @@ function NIC({at}: {at: number}) {
   const more = tree.count(`${nic}.addresses`) - (addressOf(tree, at, 4) ? 1 : 0) - (addressOf(tree, at, 6) ? 1 : 0);
   return (
     <div class="form item">
-      <Line path={`${nic}.rename`} value={nameOfNIC(tree, at)} mono label={texts.networks.name} maxLength={15} onText={(name) => change((t) => setNICName(t, at, name))} />
+      <Line path={`${nic}.rename`} value={nameOfNIC(tree, at)} mono label={texts.networks.name} placeholder={texts.networks.unnamed} maxLength={15} onText={(name) => change((t) => setNICName(t, at, name))} />
       <div class="field--low"><Check path={`${nic}.onBoot`} without label={texts.networks.onBoot} /></div>
       <FamilyFields at={at} family={4} />
       <FamilyFields at={at} family={6} />
@@ -98,6 +98,6 @@ function StaticFields({at, family, onLeave}: {at: number; family: Family; onLeav
       placeholder={family === 4 ? '192.0.2.10' : '2001:db8::10'} data-field={`${nic}.address${family}`} onValue={(address) => put({...shown, address})} />
     <TextField label={family === 4 ? texts.networks.netmask4 : texts.networks.prefix6} mono value={shown.mask} onBlur={onLeave} placeholder={family === 4 ? '255.255.255.0' : '64'}
       onValue={(mask) => put({...shown, mask})} data-field={`${nic}.mask${family}`} />
-    <Line path={`${nic}.gateway${family}`} mono optional label={family === 4 ? texts.networks.gateway4 : texts.networks.gateway6} placeholder={family === 4 ? '192.0.2.1' : '2001:db8::1'} />
+    <Line path={`${nic}.gateway${family}`} mono label={family === 4 ? texts.networks.gateway4 : texts.networks.gateway6} placeholder={family === 4 ? '192.0.2.1' : '2001:db8::1'} />
   </>;
 }

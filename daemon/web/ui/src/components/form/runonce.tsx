@@ -1,5 +1,5 @@
 // The parts of Run Once that are about the run and not about the machine: what is attached to it, and whether first boot runs again.
-import {useState} from 'preact/hooks';
+import {useEffect, useState} from 'preact/hooks';
 import {discOf, isDisc, nameForImage, preparedOf, setDisc, setPrepared} from '../../lib/source';
 import type {Image} from '../../lib/types';
 import texts from '../../texts/compose.json';
@@ -22,12 +22,10 @@ export function ThisRun({images, options, onOptions, dataSource}: {
     <section class="part" aria-labelledby="part-run">
       <h2 id="part-run">{texts.run.title}</h2>
       <div class="form">
-        <CheckField label={texts.run.attachCD} checked={disc !== undefined} onValue={(on) => change((t) => setDisc(t, on ? '' : undefined))} data-field="cd" />
-        {disc === undefined ? <div class="form__gap" /> : <File field="spec.disks" label={texts.run.cd} pathLabel={texts.run.cdPath} images={images.filter(isDisc)} path={disc} onPath={(p) => change((t) => setDisc(t, p))} />}
-        <CheckField label={texts.run.prepared} help={texts.run.preparedHelp} checked={prepared !== undefined} data-field="prepared"
-          onValue={(on) => change((t) => setPrepared(t, on ? '' : undefined, dataSource))} />
-        {prepared === undefined ? <div class="form__gap" /> : <File field="spec.media" label={texts.run.preparedPath} pathLabel={texts.run.preparedPath} help={texts.run.preparedPathHelp} images={images} path={prepared}
-          onPath={(p) => change((t) => setPrepared(t, p))} />}
+        <Attached field="spec.disks" name="cd" label={texts.run.attachCD} choice={texts.run.cd} pathLabel={texts.run.cdPath} pathHelp={texts.run.cdNone} missing={texts.run.cdMissing}
+          images={images.filter(isDisc)} path={disc} onPath={(p) => change((t) => setDisc(t, p))} />
+        <Attached field="spec.media" name="prepared" label={texts.run.prepared} help={texts.run.preparedHelp} choice={texts.run.preparedPath} pathLabel={texts.run.preparedPath} pathHelp={texts.run.preparedPathHelp}
+          missing={texts.run.preparedMissing} images={images} path={prepared} onPath={(p) => change((t) => setPrepared(t, p, dataSource))} />
         {prepared === undefined && !options.noSeed && <>
           <CheckField label={texts.run.initialize} help={texts.run.initializeHelp} checked={options.initialize} onValue={(initialize) => onOptions({...options, initialize})} />
           <CheckField label={texts.run.again} help={texts.run.againHelp} checked={options.newGeneration} onValue={(newGeneration) => onOptions({...options, newGeneration})} />
@@ -38,24 +36,45 @@ export function ThisRun({images, options, onOptions, dataSource}: {
   );
 }
 
-/** File picks an image of the repository, or a path on the daemon's host. */
-function File({field, label, pathLabel, help, images, path, onPath}: {
-  field: string; label: string; pathLabel: string; help?: string; images: Image[]; path: string; onPath: (path: string) => void;
-}) {
-  const paths = images.map(nameForImage);
+/** What can be attached, and how it is picked. */
+interface AttachedProps {
+  /** Where it stands in the definition, and what the control is called beside that. */
+  field: string; name: string;
+  label: string; help?: string; choice: string; pathLabel: string; pathHelp: string; missing: string;
+  images: Image[];
+  path: string | undefined;
+  onPath: (path: string | undefined) => void;
+}
+
+/** Attached switches something attached on, and picks it: an image of the repository, or a path on the daemon's host. The definition has it when it is picked. */
+function Attached({field, name, label, help, choice, pathLabel, pathHelp, missing, images, path, onPath}: AttachedProps) {
+  const {hold, error} = useForm();
+  const [on, setOn] = useState(path !== undefined);
   const [other, setOther] = useState(images.length === 0);
-  const free = other || (path !== '' && !paths.includes(path));
-  return (
-    <div class="stack stack--tight">
-      {images.length > 0 && <SelectField label={label} value={free ? 'other' : path} onValue={(v) => {
-        setOther(v === 'other');
-        onPath(v === 'other' ? '' : v);
-      }}>
-        <option value="" disabled>{texts.run.choose}</option>
-        {images.map((i) => <option key={i.id} value={nameForImage(i)}>{i.name}</option>)}
-        <option value="other">{texts.run.other}</option>
-      </SelectField>}
-      {free && <Line path={field} value={path} mono label={pathLabel} help={images.length === 0 ? help ?? texts.run.cdNone : help} placeholder="/srv/images/tools.iso" onText={onPath} />}
-    </div>
-  );
+  const active = on || path !== undefined;
+  const lacking = active && !path;
+  useEffect(() => {
+    hold(name, lacking ? missing : undefined);
+    return () => hold(name, undefined);
+  }, [lacking]);
+  const free = other || images.length === 0 || (path !== undefined && !images.some((i) => nameForImage(i) === path));
+  return <>
+    <CheckField label={label} help={help} checked={active} onValue={(yes) => {
+      setOn(yes);
+      onPath(undefined);
+    }} />
+    {!active ? <div class="form__gap" /> : (
+      <div class="stack stack--tight" data-field={name}>
+        {images.length > 0 && <SelectField label={choice} value={free ? 'other' : path ?? ''} error={free ? undefined : error(name)} onValue={(v) => {
+          setOther(v === 'other');
+          onPath(v === 'other' ? undefined : v);
+        }}>
+          <option value="" disabled>{texts.run.choose}</option>
+          {images.map((i) => <option key={i.id} value={nameForImage(i)}>{i.name}</option>)}
+          <option value="other">{texts.run.other}</option>
+        </SelectField>}
+        {free && <Line path={lacking ? name : field} value={path ?? ''} mono label={pathLabel} help={pathHelp} placeholder="/srv/images/tools.iso" onText={(t) => onPath(t || undefined)} />}
+      </div>
+    )}
+  </>;
 }

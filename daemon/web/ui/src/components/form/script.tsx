@@ -1,5 +1,6 @@
 // The fold "Custom Script", or "Ignition Script", of Initial Run.
 import {agentOf, scriptOf, setScript} from '../../lib/initial';
+import {counted} from '../../lib/counted';
 import {fill} from '../../lib/texts';
 import texts from '../../texts/compose.json';
 import Editor from '../editor';
@@ -14,7 +15,7 @@ export function CustomScript({open}: {open?: boolean}) {
   const rows = script.text.trim() ? script.text.trimEnd().split('\n').length : 0;
   const wrong = error(script.path);
   return (
-    <Fold title={title} name="script" open={open ?? false} hint={rows > 0 ? fill(texts.script.hint, {count: rows}) : ''}>
+    <Fold title={title} name="script" open={open ?? false} hint={counted(rows, texts.script.hint)}>
       {script.elsewhere ? <p class="field__help">{texts.script.elsewhere}</p> : (
         <div class="field" data-field={script.path}>
           <p class="field__help">{ignition ? texts.script.ignitionHelp : texts.script.customHelp} {script.others > 0 && fill(texts.script.others, {count: script.others + 1})}</p>
