@@ -14,6 +14,7 @@ require (
 require (
 	github.com/aws/smithy-go v1.28.8 // indirect
 	github.com/google/uuid v1.6.0 // indirect
+	go.yaml.in/yaml/v4 v4.0.0 // indirect
 )
 
 replace github.com/vmseed/vmseed => ../

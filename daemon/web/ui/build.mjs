@@ -4,6 +4,7 @@ import {build} from 'esbuild';
 import {mkdir, readFile, readdir, rm, writeFile} from 'node:fs/promises';
 import path from 'node:path';
 import {fileURLToPath} from 'node:url';
+import {xterm} from './xterm.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const out = path.resolve(process.argv[2] ?? path.join(here, '../dist'));
@@ -15,6 +16,7 @@ const result = await build({
   bundle: true, splitting: true, format: 'esm', minify: true, target: ['es2022', 'chrome115', 'firefox115', 'safari16.4'],
   entryNames: '[name]-[hash]', chunkNames: 'chunk-[hash]', assetNames: '[name]-[hash]',
   jsx: 'automatic', jsxImportSource: 'preact',
+  plugins: [xterm],
   loader: {'.svg': 'dataurl', '.woff2': 'file'},
   legalComments: 'none', metafile: true, write: false, logLevel: 'warning', charset: 'utf8',
   define: {'process.env.NODE_ENV': '"production"'},
