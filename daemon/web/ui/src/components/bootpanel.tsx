@@ -33,7 +33,7 @@ export function BootPanel({machine: m, documents}: {machine: Machine; documents:
       {m.firstBoot && <Verdict machine={m} boot={m.firstBoot} modules={verdictHere ? shown.flatMap((r) => r.modules ?? []) : []} documents={documents} />}
       <section class="card" aria-labelledby="boot-title">
         <header class="card__head">
-          <h2 id="boot-title">{first ? words.title : words.later}</h2>
+          <h2 id="boot-title">{first ? words.title : going ? words.now : words.later}</h2>
           <Now boot={boot} reports={shown} going={going} />
         </header>
         {all.length > 1 && <Choice count={all.length} index={index} onChoose={choose} />}

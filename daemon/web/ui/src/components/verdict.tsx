@@ -9,6 +9,7 @@ import {plural} from '../lib/words';
 import texts from '../texts/machine.json';
 import {Icon} from './icons';
 import {Notice} from './notice';
+import {RelativeTime} from './time';
 
 const words = texts.verdict;
 
@@ -88,7 +89,7 @@ function About({boot}: {boot: FirstBoot}) {
     <p>
       {r?.agent ? fill(words.okBy, {agent: r.agent}) : words.okText}
       {r?.dataSource && <> {around(words.source, 'source', <code>{r.dataSource}</code>)}</>}
-      {seconds > 0 && <> {fill(words.seconds, {time: duration(seconds)})}</>}
+      {seconds > 0 && <> {fill(words.seconds, {time: duration(seconds)})}</>} <span class="muted"><RelativeTime time={boot.time} /></span>
     </p>
   );
 }

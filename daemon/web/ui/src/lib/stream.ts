@@ -21,31 +21,38 @@ export async function readLog(id: string, follow: boolean, signal: AbortSignal, 
 
 /** Who hears what a guest says of its boot. */
 export interface BootListener {
-  /** All reports of the run, again after each that is new. */
+  /** All reports of the run, again after each that is new; there may be none yet. */
   onReports: (reports: GuestReport[]) => void;
-  /** The run is over. */
-  onEnd: () => void;
 }
+
+/** How long, in milliseconds, until a stream that was refused is asked for again. */
+const pause = 5000;
 
 /** followBoot hears the reports of the current or last run, until the function that it returns is called. The browser comes back by itself when the stream breaks. */
 export function followBoot(id: string, l: BootListener): () => void {
   const seen = new Map<number, GuestReport>();
-  const source = new EventSource(at(id, 'boot'));
+  let source: EventSource;
   let pending = 0;
+  let again = 0;
   const tell = () => {
     pending = 0;
     l.onReports([...seen.entries()].sort(([a], [b]) => a - b).map(([, r]) => r));
   };
-  source.onmessage = (e: MessageEvent<string>) => {
-    seen.set(Number(e.lastEventId), JSON.parse(e.data) as GuestReport);
-    pending ||= window.setTimeout(tell, 50); // those of the past come all at once
+  const soon = () => { pending ||= window.setTimeout(tell, 50); }; // those of the past come all at once
+  const open = () => {
+    source = new EventSource(at(id, 'boot'));
+    source.addEventListener('begin', soon);
+    source.addEventListener('message', (e) => {
+      seen.set(Number(e.lastEventId), JSON.parse(e.data as string) as GuestReport);
+      soon();
+    });
+    source.addEventListener('end', () => source.close());
+    source.addEventListener('error', () => { if (source.readyState === EventSource.CLOSED) again = window.setTimeout(open, pause); });
   };
-  source.addEventListener('end', () => {
-    source.close();
-    l.onEnd();
-  });
+  open();
   return () => {
     source.close();
     window.clearTimeout(pending);
+    window.clearTimeout(again);
   };
 }

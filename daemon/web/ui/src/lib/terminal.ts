@@ -1,7 +1,7 @@
-// The screen of a serial console: xterm.js, fitted to its place and held to what a guest may do. Loaded when a console is opened.
+// The screen of a serial console: xterm.js, fitted to its place and held to what a guest may do. Loaded when a console is opened. What
+// build.mjs changes in xterm.js for the page's policy is in xterm.mjs.
 import {FitAddon} from '@xterm/addon-fit';
 import {Terminal} from '@xterm/xterm';
-import {terminalDocument, withCreateElement} from './terminaldocument';
 
 /** What the screen tells. */
 export interface ScreenListener {
@@ -43,14 +43,14 @@ const theme = {
 /** openScreen shows a terminal in an element. */
 export function openScreen(host: HTMLElement, label: string, l: ScreenListener): Screen {
   const terminal = new Terminal({
-    documentOverride: terminalDocument(), theme, fontFamily: getComputedStyle(host).fontFamily, fontSize: 13, lineHeight: 1.2, scrollback: 5000,
+    theme, fontFamily: getComputedStyle(host).fontFamily, fontSize: 13, lineHeight: 1.2, scrollback: 5000,
     minimumContrastRatio: 4.5, cursorBlink: !matchMedia('(prefers-reduced-motion: reduce)').matches,
     // A guest's links lead nowhere: what they show need not be where they go.
     linkHandler: {activate: () => undefined},
   });
   const fit = new FitAddon();
   terminal.loadAddon(fit);
-  withCreateElement(() => terminal.open(host));
+  terminal.open(host);
   terminal.textarea?.setAttribute('aria-label', label);
   let replaying = false;
   const encoder = new TextEncoder();

@@ -68,7 +68,7 @@ export function useBoot(m: Machine): {reports: GuestReport[] | undefined} {
   useEffect(() => {
     setReports(undefined);
     if (!run) return;
-    return followBoot(m.id, {onReports: setReports, onEnd: () => setReports((r) => r ?? [])});
+    return followBoot(m.id, {onReports: setReports});
   }, [m.id, run]);
   return {reports};
 }
