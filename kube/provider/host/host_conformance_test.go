@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -237,6 +238,7 @@ func TestGuest(t *testing.T) {
 		t.Errorf("usage: %+v, %v", usage, err)
 	}
 
+	b.pause()
 	before := b.qemu(pod)
 	b.close()
 	b.open()
@@ -283,6 +285,47 @@ func TestGuest(t *testing.T) {
 			}
 		}
 	}
+}
+
+// pause pauses the guest, has another node's process find it so, lets it go on, and resets it.
+func (b *bench) pause() {
+	b.t.Helper()
+	do := func(word string) {
+		b.t.Helper()
+		if err := b.p.RunInContainer(b.t.Context(), "default", "vm", "guest", []string{word}, streams{}); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	paused := func(pod *corev1.Pod) bool {
+		return pod != nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Reason == "PausedByUser"
+		})
+	}
+	do(provider.PauseCommand)
+	now := b.await("vm", paused)
+	b.close()
+	b.open()
+	if err := b.p.UpdatePod(b.t.Context(), now); err != nil {
+		b.t.Fatal(err)
+	}
+	if _, err := b.p.PodStats(b.t.Context()); err != nil {
+		b.t.Error(err)
+	}
+	if again := b.await("vm", paused); again.Status.ContainerStatuses[0].RestartCount != 0 {
+		b.t.Errorf("a paused guest was started anew: %+v", again.Status)
+	}
+	do(provider.UnpauseCommand)
+	b.await("vm", ready)
+	b.attach()
+	logs, err := b.p.GetContainerLogs(b.t.Context(), "default", "vm", "guest", api.ContainerLogOpts{Follow: true})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer logs.Close()
+	until(b.t, logs, tinyguest.Up)
+	do(provider.ResetCommand)
+	until(b.t, logs, "[vmseed: the guest restarts")
+	until(b.t, logs, tinyguest.Up)
 }
 
 // attach talks to the guest by the console.
