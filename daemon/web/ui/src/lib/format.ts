@@ -5,7 +5,7 @@ const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 /** bytes writes a size with a binary unit and at most one digit behind the point: 1536 is 1.5 KiB. */
 export function bytes(n: number): string {
   let unit = 0;
-  while (n >= 1023.95 && unit < units.length - 1) {
+  while (n >= (unit === 0 ? 1024 : 1023.5) && unit < units.length - 1) {
     n /= 1024;
     unit++;
   }

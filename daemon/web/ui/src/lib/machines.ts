@@ -147,7 +147,7 @@ export function viewOf(query: URLSearchParams): View {
   const status = (query.get('status') ?? '') as Status;
   const group = (query.get('group') ?? '') as Group;
   return {search: query.get('search') ?? '', group: groups.includes(group) ? group : 'all', status: order.includes(status) ? status : undefined,
-    by: by in compare ? by : 'created', down: sort.startsWith('-')};
+    by: Object.hasOwn(compare, by) ? by : 'created', down: sort.startsWith('-')};
 }
 
 /** viewQuery is the query of an address that shows a view, with its question mark. */
