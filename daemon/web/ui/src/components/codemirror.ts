@@ -126,7 +126,7 @@ function common(): Extension {
     lineNumbers(), foldGutter({openText: '▾', closedText: '▸'}), highlightSpecialChars(), drawSelection(), bracketMatching(), search({top: false}), highlightSelectionMatches(),
     syntaxHighlighting(colours), look, EditorView.lineWrapping,
     EditorState.phrases.of(texts.phrases),
-    EditorView.contentAttributes.of({'aria-describedby': 'help', spellcheck: 'false', autocapitalize: 'off', autocorrect: 'off'}),
+    EditorView.contentAttributes.of({'aria-describedby': 'help', tabindex: '0', spellcheck: 'false', autocapitalize: 'off', autocorrect: 'off'}),
   ];
 }
 
@@ -143,8 +143,9 @@ function editing(onChange: (text: string) => void): Extension {
   ];
 }
 
-/** A text that can only be read has the focus and a cursor all the same, so that the keyboard scrolls, selects and searches it. */
-const reading: Extension = [EditorState.readOnly.of(true), EditorView.contentAttributes.of({'aria-readonly': 'true'}), keymap.of([...defaultKeymap, ...searchKeymap, ...foldKeymap])];
+/** A text that can only be read takes the focus and has a cursor all the same, so that the keyboard scrolls, selects and searches it; a phone
+ * shows no keyboard for it. */
+const reading: Extension = [EditorState.readOnly.of(true), EditorView.editable.of(false), EditorView.contentAttributes.of({'aria-readonly': 'true'}), keymap.of([...defaultKeymap, ...searchKeymap, ...foldKeymap])];
 
 const comparison = (original: string | undefined): Extension =>
   original === undefined ? [] : unifiedMergeView({original, mergeControls: false, gutter: true, highlightChanges: true, syntaxHighlightDeletions: false,

@@ -29,7 +29,7 @@ export function SeedView({seed, last, stale}: SeedViewProps) {
     <div class={stale ? 'seed is-stale' : 'seed'} aria-busy={stale}>
       <dl class="seed__facts">
         {facts.map(([name, value, before]) => value && (
-          <div key={name}><dt>{name}</dt><dd><code>{value}</code>{last && before !== value && <span class="tag tag--busy">{texts.change.changed}</span>}</dd></div>
+          <div key={name}><dt>{name}</dt><dd><code>{value}</code>{before !== undefined && before !== value && <span class="tag tag--busy">{texts.change.changed}</span>}</dd></div>
         ))}
       </dl>
       <div class="seed__files">
