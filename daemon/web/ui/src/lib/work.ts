@@ -5,6 +5,7 @@ import type {RunOptions} from '../components/form/runonce';
 import {fresh, isNative, open} from './definition';
 import {draft, type Draft} from './draft';
 import {mainUser} from './initial';
+import {answersOf, fileOf} from './sysprep';
 import type {Doc, Machine, Settings, Template, Version} from './types';
 
 /** What the page is for: a new machine, a machine's definition, or one run of it. */
@@ -26,7 +27,7 @@ interface Kept { work: Work; base: string }
 
 /** begin is the work at the beginning. */
 export function begin(documents: Doc[], settings: Settings): Work {
-  return {documents, settings, password: {verify: '', keep: storedPassword(documents) !== undefined},
+  return {documents, settings, password: {verify: windowsPassword(documents), keep: storedPassword(documents) !== undefined},
     run: {initialize: true, newGeneration: false, volatile: false, noSeed: false}};
 }
 
@@ -39,6 +40,12 @@ export function storedPassword(documents: Doc[]): Stored | undefined {
   if (at < 0) return undefined;
   const [password, passwordHash] = [tree.get(`spec.users[${at}].password`), tree.get(`spec.users[${at}].passwordHash`)];
   return password === undefined && passwordHash === undefined ? undefined : {password, passwordHash};
+}
+
+/** windowsPassword is the administrator's password of an answer file: it has been typed twice before. */
+function windowsPassword(documents: Doc[]): string {
+  const opening = open(documents);
+  return opening.ok ? answersOf(fileOf(opening.opened.tree)?.text ?? '').root_password : '';
 }
 
 /** withoutBlank leaves out the document that a new machine begins with when others have come and nothing was written into it. */

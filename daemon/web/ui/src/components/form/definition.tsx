@@ -2,9 +2,10 @@
 import {useEffect, useMemo, useRef, useState} from 'preact/hooks';
 import {convert} from '../../lib/api';
 import {edit, type Opened, type Opening} from '../../lib/definition';
-import {agentOf, setAgent} from '../../lib/initial';
+import {agentOf, mainPath, passwordOf, setAgent} from '../../lib/initial';
 import {remarkAt, sentence} from '../../lib/remarks';
 import {preparedOf} from '../../lib/source';
+import {answersOf, fileOf} from '../../lib/sysprep';
 import {fill} from '../../lib/texts';
 import type {Tree} from '../../lib/tree';
 import type {Diagnostic, Image, Settings} from '../../lib/types';
@@ -19,7 +20,6 @@ import {Initial} from './initial';
 import {Disks, Files, Software, Users} from './items';
 import {ThisRun} from './runonce';
 import {BesideDocuments} from './settings';
-import {mainPath, passwordOf} from '../../lib/initial';
 
 /** What the form needs of its page. */
 export interface DefinitionProps {
@@ -87,7 +87,7 @@ function Parts(props: DefinitionProps & {opened: Opened}) {
           <Switched form={form} />
           <Initial mode={data.mode} on={on} onOn={setOn} stored={stored} work={work.password} onWork={(password) => put((w) => ({...w, password}))} />
         </>}
-        {on && <section class="part" aria-labelledby="part-more">
+        {on && agentOf(tree) !== 'sysprep' && <section class="part" aria-labelledby="part-more">
           <h2 id="part-more">{texts.more}</h2>
           <div><Users /><Files /><Disks /><Software /></div>
         </section>}
@@ -123,7 +123,9 @@ function Switched({form}: {form: Form}) {
 /** mismatched reports whether the two passwords of the form differ. */
 export function mismatched(opening: Opening, work: Work, stored: Stored | undefined): boolean {
   if (!opening.ok) return false;
-  const {kind, text} = passwordOf(opening.opened.tree, mainPath(opening.opened.tree));
+  const tree = opening.opened.tree;
+  if (agentOf(tree) === 'sysprep') return answersOf(fileOf(tree)?.text ?? '').root_password !== work.password.verify;
+  const {kind, text} = passwordOf(tree, mainPath(tree));
   return kind !== 'elsewhere' && mismatch(text, work.password, stored);
 }
 

@@ -6,6 +6,7 @@ import {Authentication, type AuthenticationProps} from './authentication';
 import {Choice, Line, useForm} from './controls';
 import {Networks} from './networks';
 import {CustomScript} from './script';
+import {Sysprep} from './sysprep';
 
 /** What the part needs beside the form. */
 export interface InitialProps extends Omit<AuthenticationProps, 'open'> {
@@ -17,7 +18,7 @@ export interface InitialProps extends Omit<AuthenticationProps, 'open'> {
 
 const masters = {'cloud-init': texts.initial.useCloudInit, ignition: texts.initial.useIgnition, sysprep: texts.initial.useSysprep} satisfies Record<Agent, unknown>;
 
-/** The part "Initial Run" for cloud-init and Ignition. */
+/** The part "Initial Run" for cloud-init, Ignition and sysprep. */
 export function Initial({mode, on, onOn, ...rest}: InitialProps) {
   const {tree} = useForm();
   const agent = agentOf(tree);
@@ -25,7 +26,8 @@ export function Initial({mode, on, onOn, ...rest}: InitialProps) {
     <section class="part" aria-labelledby="part-initial">
       <h2 id="part-initial">{texts.initial.title}</h2>
       <CheckField label={masters[agent][mode]} checked={on} onValue={onOn} help={on ? undefined : texts.initial.off} data-field="initial" />
-      {on && <>
+      {on && agent === 'sysprep' && <Sysprep work={rest.work} onWork={rest.onWork} />}
+      {on && agent !== 'sysprep' && <>
         <div class="form">
           <Hostname />
           {agent === 'cloud-init' && <TimeZone />}

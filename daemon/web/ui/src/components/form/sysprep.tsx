@@ -1,0 +1,93 @@
+// Initial Run of Windows: the fields of the answer file, and the file itself.
+import {useEffect, useRef, useState} from 'preact/hooks';
+import {convert} from '../../lib/api';
+import {nameOf, open} from '../../lib/definition';
+import {sentence} from '../../lib/remarks';
+import {answersOf, fileOf, mediumOf, noAnswers, setMedium, vmOf, type Answers} from '../../lib/sysprep';
+import texts from '../../texts/compose.json';
+import {problemText} from '../../lib/problem';
+import type {Diagnostic} from '../../lib/types';
+import Editor from '../editor';
+import {CheckField, TextField} from '../field';
+import {Fold, useForm} from './controls';
+import type {PasswordWork} from './authentication';
+
+/** How long the fields wait for the next key stroke before the file is written, in ms. */
+const pause = 200;
+
+/** useAnswers are the answers as they are typed; the daemon makes the file of them, which the definition holds. */
+function useAnswers(): {answers: Answers; put: (answers: Answers) => void; settle: () => void; wrong: readonly Diagnostic[]} {
+  const {tree, change, hold} = useForm();
+  const file = fileOf(tree)?.text;
+  const [typed, setTyped] = useState<Answers | undefined>(file === undefined ? noAnswers : undefined);
+  const [wrong, setWrong] = useState<readonly Diagnostic[]>([]);
+  const name = nameOf(tree);
+  const flight = useRef<AbortController | undefined>(undefined);
+  useEffect(() => {
+    if (!typed) return undefined;
+    const write = async () => {
+      flight.current?.abort();
+      const mine = flight.current = new AbortController();
+      try {
+        const {documents, diagnostics} = await convert({documents: [{name: 'vm.xml', text: vmOf(name, typed)}], to: 'native'}, mine.signal);
+        const errors = diagnostics.filter((d) => d.severity === 'error');
+        const made = open(documents);
+        setWrong(errors);
+        hold('sysprep', errors[0] ? sentence(errors[0]) : undefined);
+        const medium = made.ok ? made.opened.tree.get(`spec.media[${mediumOf(made.opened.tree)}]`) : undefined;
+        if (!errors.length && medium) change((t) => setMedium(t, medium));
+      } catch (e) {
+        if (!mine.signal.aborted) hold('sysprep', problemText(e));
+      }
+    };
+    const timer = setTimeout(() => void write(), pause);
+    return () => clearTimeout(timer);
+  }, [typed, name]);
+  useEffect(() => () => { flight.current?.abort(); hold('sysprep', undefined); }, []);
+  return {answers: typed ?? answersOf(file ?? ''), put: setTyped, settle: () => { setTyped(undefined); setWrong([]); hold('sysprep', undefined); }, wrong};
+}
+
+/** The sysprep set of Initial Run. */
+export function Sysprep({work, onWork}: {work: PasswordWork; onWork: (work: PasswordWork) => void}) {
+  const {tree, change, error, touch} = useForm();
+  const {answers, put, settle, wrong} = useAnswers();
+  const file = fileOf(tree);
+  const [locale, setLocale] = useState(Boolean(file && /Locale>(?!en-US)/.test(file.text)));
+  const of = (field: keyof Answers) => {
+    const d = wrong.find((x) => x.field?.endsWith('.' + field));
+    return d && sentence(d);
+  };
+  const line = (field: keyof Answers, label: string, more: {help?: string; placeholder?: string; maxLength?: number} = {}) => (
+    <TextField label={label} {...more} value={answers[field]} error={of(field)} onValue={(v) => put({...answers, [field]: v})} data-field={`sysprep.${field}`} />
+  );
+  const secret = (label: string, value: string, onValue: (v: string) => void, field: string, wrong?: string) => (
+    <TextField type="password" autocomplete="new-password" label={label} value={value} onValue={onValue} error={wrong} onBlur={() => touch(field)} data-field={field} />
+  );
+  const t = texts.sysprep;
+  const differs = answers.root_password !== work.verify;
+  return <>
+    <p class="field__help">{t.help}</p>
+    <div class="form">
+      {line('host_name', t.computer, {help: t.computerHelp, maxLength: 15})}
+      {line('timezone', t.timezone, {placeholder: 'GMT Standard Time'})}
+      {line('org_name', t.organization)}
+      {line('user_name', t.user, {help: t.userHelp})}
+      {secret(t.password, answers.root_password, (v) => put({...answers, root_password: v}), 'sysprep.root_password', of('root_password'))}
+      {secret(t.verify, work.verify, (verify) => onWork({...work, verify}), 'verify', differs ? error('verify') : undefined)}
+      {line('domain', t.domain, {placeholder: 'corp.example.org'})}
+      {line('active_directory_ou', t.ou, {placeholder: 'OU=web,DC=corp,DC=example'})}
+      {answers.domain !== '' && line('joinUser', t.joinUser)}
+      {answers.domain !== '' && secret(t.joinPassword, answers.joinPassword, (v) => put({...answers, joinPassword: v}), 'sysprep.joinPassword')}
+      <CheckField wide label={t.locale} checked={locale} onValue={(on) => {
+        setLocale(on);
+        if (!on) put({...answers, input_locale: '', ui_language: '', system_locale: '', user_locale: ''});
+      }} />
+      {locale && <>{line('input_locale', t.input, {placeholder: 'en-US'})}{line('ui_language', t.ui, {placeholder: 'en-US'})}
+        {line('system_locale', t.system, {placeholder: 'en-US'})}{line('user_locale', t.userLocale, {placeholder: 'en-US'})}</>}
+    </div>
+    <Fold title={t.script} name="sysprep">
+      <p class="field__help">{t.scriptHelp}</p>
+      {file && <div class="script" data-field={file.path}><Editor value={file.text} label={t.script} language="xml" fill onChange={(text) => { settle(); change((tree) => tree.set(file.path, text)); }} /></div>}
+    </Fold>
+  </>;
+}
