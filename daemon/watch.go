@@ -202,6 +202,7 @@ func (s *state) take(e supervisor.Event) (events []Event) {
 
 // hear takes in what the guest reports.
 func (s *state) hear(r report.Event) []Event {
+	r.Modules, r.Uptime = nil, 0 // Reports has them
 	if !r.Stage.Ended() {
 		if r.Stage == s.run.Stage {
 			return nil
