@@ -22,7 +22,7 @@ export function Facts({machine: m}: {machine: Machine}) {
     <section class="card" aria-labelledby="facts-title">
       <header class="card__head"><h2 id="facts-title">{words.title}</h2></header>
       <dl class="pairs card__body">
-        <Pair name={words.addresses}>{(m.addresses ?? []).length > 0 ? m.addresses?.map((a) => <Copied key={a} what={words.addresses} text={a} />) : <span class="muted">{words.noAddresses}</span>}</Pair>
+        <Pair name={words.addresses}>{(m.addresses ?? []).length > 0 ? m.addresses?.map((a) => <Copied key={a} what={words.addresses} text={a} />) : <span class="muted">{live ? words.noAddresses : words.noAddressesOff}</span>}</Pair>
         <Pair name={words.ssh}><SSH machine={m} login={template[0]?.login} live={live} /></Pair>
         {m.started && <Pair name={words.started}><RelativeTime time={m.started} />{live && <div class="muted">{around(words.running, <Elapsed from={m.started} />)}</div>}</Pair>}
         {m.ended && !live && <Pair name={words.ended}><RelativeTime time={m.ended} /></Pair>}

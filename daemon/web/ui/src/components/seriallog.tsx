@@ -33,7 +33,7 @@ export default function LogView({machine}: {machine: Machine}) {
     setAt((current + n + hits.length) % hits.length);
   };
   return (
-    <section class="log" aria-label={fill(words.label, {name: machine.name})}>
+    <div class="log">
       <div class="log__bar">
         <div class="search log__search">
           <Icon name="search" />
@@ -51,7 +51,7 @@ export default function LogView({machine}: {machine: Machine}) {
       {error !== undefined && <Notice kind="bad" title={words.failed} actions={<Button small onClick={retry}>{words.again}</Button>}>{error}</Notice>}
       <Lines lines={lines} search={search} current={hits[current]} follow={follow} onFollow={setFollow} label={fill(words.label, {name: machine.name})} />
       <p class="small muted num">{plural(words.lines, lines.length)}{dropped > 0 && <>. {fill(words.dropped, {n: dropped.toLocaleString('en-US')})}</>}</p>
-    </section>
+    </div>
   );
 }
 

@@ -7,6 +7,7 @@ import type {Trouble} from '../lib/trouble';
 import type {BootModule, Doc, FirstBoot, Machine} from '../lib/types';
 import {plural} from '../lib/words';
 import texts from '../texts/machine.json';
+import {pageOf} from './actions';
 import {Icon} from './icons';
 import {Notice} from './notice';
 import {RelativeTime} from './time';
@@ -34,7 +35,7 @@ export function Verdict({machine, boot, modules, documents}: VerdictProps) {
   return (
     <Notice kind={failed ? 'bad' : 'warn'} title={failed ? words.failed : words.partly}>
       <ul class="troubles">{found.map((t, i) => <TroubleItem key={i} trouble={t} machine={machine} />)}</ul>
-      <p class="muted">{words.again} <a href="#log">{words.log}</a>.</p>
+      <p class="muted">{around(words.again, 'run', <a href={pageOf(machine, '/run')}>{words.run}</a>)} <a href="#log">{words.log}</a>.</p>
       <Deprecations list={deprecations} />
     </Notice>
   );
