@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -29,7 +30,7 @@ type options struct {
 	limit          time.Duration
 	verbose        bool
 	profile        string
-	gogc           string
+	gogc, dir      string
 }
 
 func main() {
@@ -40,6 +41,7 @@ func main() {
 	flag.IntVar(&o.clients, "clients", 16, "how many clients create them")
 	flag.DurationVar(&o.limit, "limit", 10*time.Minute, "when to give up")
 	flag.StringVar(&o.profile, "profile", "", "file for a profile of what the API server spends the first 20 seconds on (go tool pprof)")
+	flag.StringVar(&o.dir, "dir", memory(), "directory for the state of etcd and the nodes; one in memory stands for disks of their own")
 	flag.StringVar(&o.gogc, "gogc", "", "GOGC of all processes, for a control plane that trades memory for processor time (default: as in the environment)")
 	flag.BoolVar(&o.verbose, "v", false, "show what nodes log")
 	flag.Parse()
@@ -51,13 +53,23 @@ func main() {
 	}
 }
 
+// memory is a directory in memory where the system has one, and else the one for temporary files.
+func memory() string {
+	const shared = "/dev/shm" // shm_overview(7)
+	if info, err := os.Stat(shared); err == nil && info.IsDir() {
+		return shared
+	}
+	return os.TempDir()
+}
+
 // run measures once.
 func run(ctx context.Context, o options) (err error) {
-	dir, err := os.MkdirTemp("", "bench")
+	dir, err := os.MkdirTemp(o.dir, "bench")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	fmt.Printf("the state is in %s; %d processors\n", o.dir, runtime.NumCPU())
 	log := slog.New(slog.DiscardHandler)
 	if o.verbose {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
