@@ -1,8 +1,10 @@
+import type {TargetedKeyboardEvent} from 'preact';
 import {useRef} from 'preact/hooks';
 import type {Outcome} from '../lib/actions';
 import type {View} from '../lib/machines';
 import {fill} from '../lib/texts';
 import type {Machine} from '../lib/types';
+import {reveal} from '../lib/window';
 import texts from '../texts/machines.json';
 import {Actions, pageOf} from './actions';
 import {BootState} from './boot';
@@ -27,7 +29,8 @@ const height = {table: 40, card: 92};
 /** The machines as a table, of which only the rows near the window are in the document. */
 export function MachineTable({machines, view, onView, chosen, onChoose, onOutcome}: MachineTableProps) {
   const cards = useMedia('(max-width: 719px)');
-  const {ref, part} = useWindowed(machines.length, cards ? height.card : height.table);
+  const rowHeight = cards ? height.card : height.table;
+  const {ref, part} = useWindowed(machines.length, rowHeight);
   const last = useRef(0);
   const choose = useStable((index: number, on: boolean, range: boolean) => {
     const next = new Set(chosen);
@@ -41,7 +44,7 @@ export function MachineTable({machines, view, onView, chosen, onChoose, onOutcom
     <div class="machines__wrap">
       <table class="table table--fixed machines__table" aria-rowcount={machines.length + 1}>
         <Head machines={machines} view={view} onView={onView} chosen={chosen} onChoose={onChoose} />
-        <tbody ref={ref}>
+        <tbody ref={ref} onKeyDown={(e) => walk(e, machines.length, rowHeight)}>
           <Gap height={part.above} />
           {machines.slice(part.first, part.end).map((m, i) => (
             <Row key={m.id} machine={m} index={part.first + i} chosen={chosen.has(m.id)} onChoose={choose} onOutcome={outcome} />
@@ -51,6 +54,26 @@ export function MachineTable({machines, view, onView, chosen, onChoose, onOutcom
       </table>
     </div>
   );
+}
+
+/** The height of what stays at the top of the window, below which a row is seen. */
+const heads = 48 + 36;
+
+/** walk moves the focus to the same control of the row above or below, which may have to be scrolled to and drawn first. */
+function walk(e: TargetedKeyboardEvent<HTMLTableSectionElement>, rows: number, rowHeight: number): void {
+  if (e.defaultPrevented || (e.key !== 'ArrowDown' && e.key !== 'ArrowUp')) return;
+  const body = e.currentTarget;
+  const row = e.target instanceof Element ? e.target.closest('tr') : null;
+  const to = Number(row?.ariaRowIndex) - 2 + (e.key === 'ArrowDown' ? 1 : -1);
+  if (!row || !(to >= 0 && to < rows)) return;
+  e.preventDefault();
+  const controls = (r: Element) => [...r.querySelectorAll<HTMLElement>('a, button, input')];
+  const at = controls(row).indexOf(document.activeElement as HTMLElement);
+  scrollBy({top: reveal(to, rowHeight, body.getBoundingClientRect().top, heads, innerHeight), behavior: 'instant'});
+  requestAnimationFrame(() => setTimeout(() => {
+    const next = body.querySelector(`tr[aria-rowindex="${to + 2}"]`);
+    if (next) controls(next)[at]?.focus({preventScroll: true});
+  }));
 }
 
 function Head({machines, view, onView, chosen, onChoose}: Omit<MachineTableProps, 'onOutcome'>) {

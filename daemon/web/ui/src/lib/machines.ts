@@ -97,7 +97,10 @@ export interface View {
 }
 
 /** The columns that sort. */
-export type Column = 'name' | 'status' | 'boot' | 'addresses' | 'created';
+export const columns = ['name', 'status', 'boot', 'addresses', 'created'] as const;
+
+/** A column that sorts. */
+export type Column = (typeof columns)[number];
 
 const names = new Intl.Collator('en', {numeric: true, sensitivity: 'base'});
 const order: Status[] = ['not_responding', 'paused', 'reboot_in_progress', 'wait_for_launch', 'powering_up', 'powering_down', 'image_locked', 'up', 'down'];
@@ -142,12 +145,16 @@ export function countGroups(machines: Machines, search: string): Record<Group, n
 
 /** viewOf reads a view from the address of the page, and viewQuery writes it there. What is as always is left out. */
 export function viewOf(query: URLSearchParams): View {
-  const sort = query.get('sort') ?? '';
-  const by = sort.replace(/^-/, '') as Column;
   const status = (query.get('status') ?? '') as Status;
   const group = (query.get('group') ?? '') as Group;
   return {search: query.get('search') ?? '', group: groups.includes(group) ? group : 'all', status: order.includes(status) ? status : undefined,
-    by: Object.hasOwn(compare, by) ? by : 'created', down: sort.startsWith('-')};
+    ...sortOf(query.get('sort') ?? '')};
+}
+
+/** sortOf reads an order: a column, with a dash before it when it goes down. */
+export function sortOf(text: string): Pick<View, 'by' | 'down'> {
+  const by = text.replace(/^-/, '') as Column;
+  return {by: columns.includes(by) ? by : 'created', down: text.startsWith('-')};
 }
 
 /** viewQuery is the query of an address that shows a view, with its question mark. */

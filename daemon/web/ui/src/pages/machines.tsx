@@ -7,7 +7,7 @@ import {Notice, problemText} from '../components/notice';
 import {act, why, type Action, type Outcome} from '../lib/actions';
 import {count} from '../lib/format';
 import {MachineList, type Known} from '../lib/machinelist';
-import {byId, countGroups, groups, pick, viewOf, viewQuery, type Group, type View} from '../lib/machines';
+import {byId, columns, countGroups, groups, pick, sortOf, viewOf, viewQuery, type Group, type View} from '../lib/machines';
 import {statusWord} from '../components/status';
 import {fill} from '../lib/texts';
 import type {Machine} from '../lib/types';
@@ -43,7 +43,7 @@ export default function Page({data}: {data: MachinesData}) {
       {known.machines.size === 0 && known.complete
         ? <Nothing />
         : <>
-          {picked.length > 0 ? <Bulk machines={picked} onOutcome={outcome} onClear={() => choose(new Set())} /> : <Filter known={known} view={view} onView={setView} />}
+          {picked.length > 0 ? <Bulk machines={picked} of={shown.length} onOutcome={outcome} onAll={() => choose(new Set(shown.map((m) => m.id)))} onClear={() => choose(new Set())} /> : <Filter known={known} view={view} onView={setView} />}
           {shown.length > 0
             ? <MachineTable machines={shown} view={view} onView={setView} chosen={chosen} onChoose={choose} onOutcome={outcome} />
             : <NoMatch known={known} view={view} onView={setView} />}
@@ -79,6 +79,9 @@ function Filter({known, view, onView}: {known: Known; view: View; onView: (v: Vi
         <input class="input" type="search" value={view.search} placeholder={texts.search} aria-label={`${texts.search}: ${texts.searchHelp}`} title={texts.searchHelp}
           autocomplete="off" spellcheck={false} onInput={(e) => onView({...view, search: e.currentTarget.value})} />
       </div>
+      <select class="input toolbar__sort" aria-label={texts.sort} value={(view.down ? '-' : '') + view.by} onChange={(e) => onView({...view, ...sortOf(e.currentTarget.value)})}>
+        {columns.flatMap((c) => [c, `-${c}`]).map((s) => <option key={s} value={s}>{fill(s.startsWith('-') ? texts.sortDown : texts.sortUp, {column: texts[sortOf(s).by]})}</option>)}
+      </select>
       <div class="chips" role="group" aria-label={texts.groups}>
         {groups.map((g) => <Chip key={g} group={g} n={counts[g]} view={view} onView={onView} />)}
         {view.status && <button type="button" class="chip" aria-pressed="true" onClick={() => onView({...view, status: undefined})}>{fill(texts.onlyStatus, {status: statusWord(view.status)})}<Icon name="close" /></button>}
@@ -97,7 +100,8 @@ function Chip({group, n, view, onView}: {group: Group; n: number; view: View; on
 
 const bulk = ['start', 'shutdown', 'reboot', 'stop', 'remove'] as const;
 
-function Bulk({machines, onOutcome, onClear}: {machines: Machine[]; onOutcome: (o: Outcome) => void; onClear: () => void}) {
+/** What can be done with the machines that are chosen, in the place of the filter. */
+function Bulk({machines, of, onOutcome, onAll, onClear}: {machines: Machine[]; of: number; onOutcome: (o: Outcome) => void; onAll: () => void; onClear: () => void}) {
   const [busy, setBusy] = useState<Action | undefined>();
   const run = async (action: Action) => {
     try {
@@ -110,7 +114,10 @@ function Bulk({machines, onOutcome, onClear}: {machines: Machine[]; onOutcome: (
     <div class="toolbar toolbar--chosen" role="group" aria-label={fill(texts.chosen, {count: count(machines.length)})}>
       <span class="toolbar__count num">{fill(texts.chosen, {count: count(machines.length)})}</span>
       {bulk.map((a) => <Button key={a} small busy={busy === a} disabled={!!busy || machines.every((m) => why(a, m))} onClick={() => void run(a)}>{actions[a]}</Button>)}
-      <Button small kind="ghost" class="toolbar__end" onClick={onClear}>{texts.clear}</Button>
+      <span class="toolbar__end row">
+        {machines.length < of && <Button small kind="ghost" onClick={onAll}>{fill(texts.chooseRest, {count: count(of)})}</Button>}
+        <Button small kind="ghost" onClick={onClear}>{texts.clear}</Button>
+      </span>
     </div>
   );
 }
