@@ -1,4 +1,5 @@
 // What the part "Initial Run" of the form says in a definition: which fields of the native form stand behind each of its controls.
+import {mediumOf} from './sysprep';
 import type {Tree, View} from './tree';
 
 /** Who sets up the guest: cloud-init, Ignition, or Windows' own setup by an answer file. */
@@ -15,6 +16,11 @@ export function agentOf(tree: View): Agent {
 export function setAgent(tree: Tree, agent: Agent): void {
   tree.set('spec.guest.os', {'cloud-init': undefined, ignition: 'coreos', sysprep: 'windows'}[agent]);
   const source = tree.text('spec.dataSource');
+  const answers = mediumOf(tree);
+  if (agent !== 'sysprep' && answers >= 0) {
+    tree.remove(`spec.media[${answers}]`);
+    if (tree.get('spec.identity.hostname') === '') tree.set('spec.identity.hostname', undefined);
+  }
   if (agent === 'ignition') tree.set('spec.dataSource', 'ignition');
   else if (agent === 'sysprep') tree.set('spec.dataSource', 'none');
   else if (source === 'ignition' || source === 'none') tree.set('spec.dataSource', undefined);

@@ -73,7 +73,14 @@ function Parts(props: DefinitionProps & {opened: Opened}) {
   const tree = opened.tree;
   const run = data.mode === 'run';
   const prepared = preparedOf(tree) !== undefined;
-  const on = run ? !work.run.noSeed && !prepared : tree.text('spec.dataSource') !== 'none' || agentOf(tree) === 'sysprep';
+  const windows = agentOf(tree) === 'sysprep';
+  const before = useRef(windows);
+  useEffect(() => {
+    // The passwords of Linux and of Windows are not the same one.
+    if (before.current !== windows) put((w) => ({...w, password: {...w.password, verify: ''}}));
+    before.current = windows;
+  }, [windows]);
+  const on = run ? !work.run.noSeed && !prepared : tree.text('spec.dataSource') !== 'none' || windows;
   const setOn = (yes: boolean) => {
     if (run) put((w) => ({...w, run: {...w.run, noSeed: !yes}}));
     else form.change((t) => t.set('spec.dataSource', yes ? (agentOf(t) === 'ignition' ? 'ignition' : '') : 'none'));
@@ -87,7 +94,7 @@ function Parts(props: DefinitionProps & {opened: Opened}) {
           <Switched form={form} />
           <Initial mode={data.mode} on={on} onOn={setOn} stored={stored} work={work.password} onWork={(password) => put((w) => ({...w, password}))} />
         </>}
-        {on && agentOf(tree) !== 'sysprep' && <section class="part" aria-labelledby="part-more">
+        {on && !windows && <section class="part" aria-labelledby="part-more">
           <h2 id="part-more">{texts.more}</h2>
           <div><Users /><Files /><Disks /><Software /></div>
         </section>}
