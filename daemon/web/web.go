@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/vmseed/vmseed/daemon/auth"
+	"github.com/vmseed/vmseed/diag"
 )
 
 // Options are what the page shows, and to whom.
@@ -19,6 +20,8 @@ type Options struct {
 	Guard *auth.Guard
 	// LastEvent returns the number of the latest event. The page's script goes on from there.
 	LastEvent func() uint64
+	// Explanations are those of all diagnostics.
+	Explanations []diag.Explanation
 	// Plain says that the page is served by HTTP without TLS.
 	Plain bool
 	// Log gets what goes wrong inside. It may be nil.
@@ -51,6 +54,10 @@ func New(o Options) (http.Handler, error) {
 	mux.HandleFunc("GET "+pathLogin, s.showLogin)
 	mux.HandleFunc("POST "+pathLogin, s.login)
 	mux.HandleFunc("POST "+pathLogout, s.logout)
+	mux.HandleFunc(pathLogout, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", "POST")
+		s.refuse(w, r, http.StatusMethodNotAllowed)
+	})
 	mux.Handle("GET "+pathAssets+"{name}", s.assets)
 	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, s.assets.url(iconFile), http.StatusMovedPermanently)
@@ -63,6 +70,7 @@ func New(o Options) (http.Handler, error) {
 		pathMachines + "/{id}/edit": s.edit,
 		pathMachines + "/{id}/run":  s.runOnce,
 		"/images":                   s.images,
+		"/help/{code}":              s.help,
 	} {
 		mux.Handle("GET "+pattern, s.forUsers(show))
 	}

@@ -184,7 +184,7 @@ func (a *app) runDaemon(ctx context.Context, f *serveFlags) (err error) {
 		return hostTrouble(err)
 	}
 	own := api.New(d, api.Options{Engine: a.engine, Guard: guard, Version: version()})
-	pages, err := web.New(web.Options{API: own, Guard: guard, LastEvent: d.LastEvent, Plain: f.plain, Log: log})
+	pages, err := web.New(web.Options{API: own, Guard: guard, LastEvent: d.LastEvent, Explanations: a.explanations(), Plain: f.plain, Log: log})
 	if err != nil {
 		return err
 	}
