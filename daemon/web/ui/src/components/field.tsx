@@ -29,7 +29,7 @@ export function Field({label, help, error, optional, wide, children}: FieldProps
   const control: ControlProps = {id, ...(described && {'aria-describedby': described}), ...(error && {'aria-invalid': true})};
   return (
     <div class={wide ? 'field form__wide' : 'field'}>
-      <label class="field__label" for={id}>{label}{optional && <span class="field__optional">{texts.optional}</span>}</label>
+      <label class="field__label" for={id}>{label}{optional && <> <span class="field__optional">{texts.optional}</span></>}</label>
       {children(control)}
       {help && <div class="field__help" id={`${id}-help`}>{help}</div>}
       {error && <div class="field__error" id={`${id}-error`}><Icon name="alert" />{error}</div>}
@@ -126,16 +126,16 @@ export function CheckField({label, help, error, wide, onValue, ...rest}: CheckPr
   const id = useId();
   return (
     <div class={wide ? 'field form__wide' : 'field'}>
-      <label class="check">
-        <input type="checkbox" {...rest} aria-describedby={help || error ? id : undefined} onChange={(e) => onValue(e.currentTarget.checked)} />
-        <span class="check__text">
-          {label}
-          {(help || error) && <span id={id}>
-            {help && <span class="field__help">{help}</span>}
-            {error && <span class="field__error"><Icon name="alert" />{error}</span>}
-          </span>}
-        </span>
-      </label>
+      <div class="check">
+        <input type="checkbox" {...rest} id={id} aria-describedby={help || error ? `${id}-said` : undefined} onChange={(e) => onValue(e.currentTarget.checked)} />
+        <div class="check__text">
+          <label for={id}>{label}</label>
+          {(help || error) && <div id={`${id}-said`}>
+            {help && <div class="field__help">{help}</div>}
+            {error && <div class="field__error"><Icon name="alert" />{error}</div>}
+          </div>}
+        </div>
+      </div>
     </div>
   );
 }
