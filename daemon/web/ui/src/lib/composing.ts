@@ -27,7 +27,9 @@ export function focusField(root: HTMLElement, field: string): boolean {
   for (let e = found.parentElement; e; e = e.parentElement) if (e instanceof HTMLDetailsElement) e.open = true;
   const target = found.matches('input, select, textarea') ? found : found.querySelector<HTMLElement>('input, select, textarea, [contenteditable]') ?? found;
   found.scrollIntoView({block: 'center'});
-  target.focus({preventScroll: true});
+  // What is locked cannot have the focus; the head of its fold is next to it.
+  const locked = target.matches(':disabled') ? target.closest('details')?.querySelector<HTMLElement>('summary') : undefined;
+  (locked ?? target).focus({preventScroll: true});
   return true;
 }
 

@@ -15,8 +15,11 @@ export function remarkAt(diagnostics: readonly Diagnostic[], path: string): Diag
   return diagnostics.find((d) => d.severity === 'error' && d.field !== undefined && isWithin(d.field, path));
 }
 
+/** capital begins a text of the daemon's as a sentence. */
+export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
 /** sentence is a remark as a sentence for people. */
-export const sentence = (d: Diagnostic): string => d.summary.charAt(0).toUpperCase() + d.summary.slice(1) + (d.remedy ? `; ${d.remedy}` : '') + '.';
+export const sentence = (d: Diagnostic): string => capital(d.summary) + (d.remedy ? `; ${d.remedy}` : '') + '.';
 
 /** closest picks of the paths of controls the one for a field: itself, what it is in, or the first that is in it. */
 export function closest(paths: readonly string[], field: string): string | undefined {

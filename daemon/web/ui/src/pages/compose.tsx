@@ -13,7 +13,7 @@ import {counted} from '../lib/counted';
 import {forPreview, fresh, open} from '../lib/definition';
 import {usePlaces, useWide} from '../lib/composing';
 import {linkedPlace} from '../lib/linked';
-import {fieldOf} from '../lib/remarks';
+import {capital, fieldOf} from '../lib/remarks';
 import {preparedOf} from '../lib/source';
 import {useSubmit} from '../lib/submit';
 import {fill} from '../lib/texts';
@@ -149,7 +149,7 @@ function Foot({data, submit, onGo, onLeave}: {data: ComposeData; submit: ReturnT
     <div class="foot">
       <div class="foot__said" role="status">
         {running && !problem && <Notice kind="warn">{fill(texts.errors.running, {name: data.machine?.name ?? ''})}</Notice>}
-        {problem && <Notice kind="bad" title={texts.errors.head}>{problem}</Notice>}
+        {problem && <Notice kind="bad" title={texts.errors.head}>{capital(problem)}</Notice>}
         {wrong.length > 0 && <Notice kind="bad" title={counted(wrong.length, texts.errors.wrong)}>
           <ul class="foot__list">{wrong.slice(0, 5).map((w, i) => <li key={i}><button type="button" class="link" onClick={() => onGo(w)}>{w.field && <code>{fieldOf(w.field)}</code>} {w.text}</button></li>)}</ul>
         </Notice>}
