@@ -175,6 +175,8 @@ func basic(name, password string) string {
 func TestDoor(t *testing.T) {
 	r := begin(t, nil)
 	token := r.token(t)
+	_, port, _ := net.SplitHostPort(r.Addr().String())
+	cookie := "__Host-vmseed-" + port + "=" + token
 	for name, tt := range map[string]struct {
 		path      string
 		header    []string
@@ -197,6 +199,11 @@ func TestDoor(t *testing.T) {
 		"another site":       {"/ovirt-engine/api", []string{"Host", "evil.example", "Authorization", "Bearer " + token}, 421, "", ""},
 		"another path":       {"/ovirt-engine/apis", nil, 404, "", ""},
 		"a page":             {"/", nil, 404, "", ""},
+		"cookie":             {"/api/v1/machines", []string{"Cookie", cookie}, 200, auth.Admin, "cookie"},
+		"cookie, same page":  {"/api/v1/machines", []string{"Cookie", cookie, "Sec-Fetch-Site", "same-origin"}, 200, auth.Admin, "cookie"},
+		"cookie, elsewhere":  {"/api/v1/machines", []string{"Cookie", cookie, "Sec-Fetch-Site", "same-site"}, 403, "", ""},
+		"cookie for oVirt":   {"/ovirt-engine/api", []string{"Cookie", cookie}, 401, "", ""},
+		"cookie, wrong":      {"/api/v1/machines", []string{"Cookie", cookie + "x"}, 401, "", ""},
 	} {
 		answer := r.do(t, http.MethodGet, tt.path, "", tt.header...)
 		if answer.StatusCode != tt.status {
@@ -215,7 +222,7 @@ func TestDoor(t *testing.T) {
 		switch {
 		case tt.status == 200:
 			var h heard
-			if err := json.Unmarshal([]byte(got), &h); err != nil || h.Path != tt.path || h.User != tt.user || h.Method != tt.how || h.Header.Get("Authorization") != "" {
+			if err := json.Unmarshal([]byte(got), &h); err != nil || h.Path != tt.path || h.User != tt.user || h.Method != tt.how || h.Header.Get("Authorization")+h.Header.Get("Cookie") != "" {
 				t.Errorf("%s: %s, %v", name, got, err)
 			}
 		case tt.status == 401 && strings.HasPrefix(tt.path, "/ovirt"):
@@ -243,6 +250,11 @@ func TestRefusals(t *testing.T) {
 		if got := text(t, answer); answer.StatusCode != http.StatusMisdirectedRequest || !strings.Contains(got, want) {
 			t.Errorf("%s: %s %s %s", path, answer.Status, media, got)
 		}
+	}
+	inBrowser := r.do(t, http.MethodGet, "/machines", "", "Host", "evil.example", "Accept", "text/html,*/*;q=0.8")
+	if got := text(t, inBrowser); !strings.HasPrefix(inBrowser.Header.Get("Content-Type"), "text/plain") || !strings.HasPrefix(got, "Misdirected Request: the daemon does not know this host") ||
+		!strings.Contains(got, inBrowser.Header.Get(RequestID)) {
+		t.Errorf("in a browser: %s %s", inBrowser.Status, got)
 	}
 	answer := r.do(t, http.MethodGet, "/ovirt-engine/api", "", "Authorization", "Bearer "+r.token(t))
 	if got := text(t, answer); answer.StatusCode != 500 || !strings.HasPrefix(got, "<fault><detail>") || !strings.Contains(got, answer.Header.Get(RequestID)) {
