@@ -29,6 +29,7 @@ LINE = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d+) - (\S+?)\[(\w+)\]: (
 RUNNING = re.compile(r"Cloud-init v\. \S+ running '\S+' at .* Up ([0-9.]+) seconds")
 PART = re.compile(r"(start|finish): (init-local|init-network|modules-config|modules-final)/"
                   r"(?:config-)?(\S+?): (?:(SUCCESS|WARN|FAIL): )?")
+STAGE = re.compile(r"finish: (init-network|modules-config|modules-final): ")
 # What follows in these messages quotes the user's document.
 QUOTES = re.compile(r"^(Failed loading yaml blob\. .*?line \d+ column \d+|Failed loading yaml blob|"
                     r"Unhandled non-multipart \(.*?\) userdata)", re.S)
@@ -210,6 +211,9 @@ class Log:
         running = RUNNING.match(message)
         if running:
             self.kernel = now - float(running.group(1))
+        ended = STAGE.match(message)
+        if ended:
+            self.module = (ended.group(1), "")
         part = PART.match(message)
         if part:
             self.part(now, *part.groups())

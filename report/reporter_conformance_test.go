@@ -25,7 +25,7 @@ sys.dont_write_bytecode = True
 import reporter
 reporter.LOG, reporter.RUN = sys.argv[1] + "/cloud-init.log", sys.argv[1] + "/"
 log = reporter.Log()
-json.dump({"result": reporter.result(log, True), "modules": log.modules}, sys.stdout)
+json.dump({"result": reporter.result(log, True), "modules": log.modules, "running": log.module}, sys.stdout)
 `
 
 // earlier is what an earlier boot left in the log; it must not count.
@@ -42,6 +42,8 @@ func TestReporterReadsCloudInit(t *testing.T) {
 		name, log, status, result string
 		want                      report.Result
 		modules                   []report.Module
+		// running is the stage and the part that the log begins last.
+		running []string
 	}{
 		{
 			name: "22.4, broken document",
@@ -67,6 +69,7 @@ apt_update: x
 				Warnings:     []string{"Running ['netplan', 'apply'] failed"},
 				Deprecations: []string{"Deprecated cloud-config provided:\napt_update: x", "Running ['netplan', 'apply'] resulted in stderr output: \n** (process:359): WARNING **: a file is too open"},
 				Seconds:      map[report.Stage]float64{report.Local: 1.5}},
+			running: []string{"modules-config", "ssh"},
 			modules: []report.Module{
 				{Stage: report.Local, Name: "search-NoCloud", Start: 9.5, Seconds: 0.25, Outcome: report.Success},
 				{Stage: report.Config, Name: "ssh", Start: 11, Seconds: 0.25, Outcome: report.Success},
@@ -91,7 +94,9 @@ apt_update: x
 2026-05-06 07:00:01,350 - handlers.py[DEBUG]: finish: modules-final/config-scripts_user: FAIL: running config-scripts_user with frequency once-per-instance
 2026-05-06 07:00:01,400 - handlers.py[DEBUG]: finish: init-network/consume-user-data: SUCCESS: reading and applying user-data
 2026-05-06 07:00:01,400 - handlers.py[DEBUG]: finish: modules-final/config-never: SUCCESS: it did not begin
+2026-05-06 07:00:01,500 - handlers.py[DEBUG]: finish: modules-final: FAIL: running modules for final
 `,
+			running: []string{"modules-final", ""},
 			want:    report.Result{FirstBoot: true, Agent: "cloud-init 25.1.4"},
 			modules: []report.Module{{Stage: report.Final, Name: "scripts_user", Start: 20.1, Seconds: 1.25, Outcome: report.Fail}},
 		},
@@ -125,9 +130,15 @@ apt_update: x
 			if diff := cmp.Diff(c.modules, m.Event.Modules, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 				t.Errorf("modules: -want +got:\n%s", diff)
 			}
-			var told struct{ Result report.Result }
+			var told struct {
+				Result  report.Result
+				Running []string
+			}
 			if err := json.Unmarshal(out, &told); err != nil {
 				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.running, told.Running, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("running: -want +got:\n%s", diff)
 			}
 			got := told.Result
 			// What the guest is, is here what this machine is.
