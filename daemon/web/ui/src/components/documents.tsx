@@ -165,7 +165,7 @@ async function copied(text: string): Promise<void> {
 }
 
 /** taken reads files, and says of those that are no documents why. */
-async function taken(files: Iterable<File>): Promise<Doc[]> {
+export async function taken(files: Iterable<File>): Promise<Doc[]> {
   const out: Doc[] = [];
   for (const f of await readFiles(files)) {
     if ('text' in f) out.push({name: f.name, text: f.text});

@@ -1,6 +1,6 @@
 // Where things are on the page that writes a definition: whether there is room for the preview beside it, and how to get to a field or a line.
 import type {RefObject} from 'preact';
-import {useEffect, useState} from 'preact/hooks';
+import {useEffect, useRef, useState} from 'preact/hooks';
 import {closest} from './remarks';
 import type {Diagnostic} from './types';
 
@@ -53,4 +53,30 @@ export function usePlaces(root: RefObject<HTMLElement | null>, view: (v: 'form' 
     else if (line > 0) toLine({code: '', severity: 'note', summary: '', range: {file: wish.get('file') ?? '', start: {line, column: 1}}});
   }, []);
   return go;
+}
+
+/** useIncoming takes what is dropped onto the page, and texts that are pasted where nothing is typed. It is told whether something is held over the page. */
+export function useIncoming(onFiles: (files: File[]) => void, onText: (text: string) => void): boolean {
+  const [over, setOver] = useState(false);
+  const take = useRef({onFiles, onText});
+  take.current = {onFiles, onText};
+  useEffect(() => {
+    const drag = (e: DragEvent) => {
+      if (!e.dataTransfer?.types.includes('Files')) return;
+      e.preventDefault();
+      setOver(e.type === 'dragover');
+      if (e.type === 'drop') take.current.onFiles([...e.dataTransfer.files]);
+    };
+    const left = (e: DragEvent) => { if (!e.relatedTarget) setOver(false); };
+    const paste = (e: ClipboardEvent) => {
+      const text = e.clipboardData?.getData('text/plain') ?? '';
+      if (!text.trim() || (e.target instanceof Element && e.target.closest('input, textarea, select, [contenteditable], .editor'))) return;
+      e.preventDefault();
+      take.current.onText(text);
+    };
+    const all: [string, EventListener][] = [['dragover', drag as EventListener], ['drop', drag as EventListener], ['dragleave', left as EventListener], ['paste', paste as EventListener]];
+    for (const [type, listener] of all) document.addEventListener(type, listener);
+    return () => { for (const [type, listener] of all) document.removeEventListener(type, listener); };
+  }, []);
+  return over;
 }

@@ -5,6 +5,7 @@ import type {RunOptions} from '../components/form/runonce';
 import {fresh, isNative, open} from './definition';
 import {draft, type Draft} from './draft';
 import {mainUser} from './initial';
+import {kindOf, nameFor} from './language';
 import {answersOf, fileOf} from './sysprep';
 import type {Doc, Machine, Settings, Template, Version} from './types';
 
@@ -48,12 +49,16 @@ function windowsPassword(documents: Doc[]): string {
   return opening.ok ? answersOf(fileOf(opening.opened.tree)?.text ?? '').root_password : '';
 }
 
-/** withoutBlank leaves out the document that a new machine begins with when others have come and nothing was written into it. */
+/** withoutBlank leaves out the document that a new machine begins with when others have come and nothing was written into it, also when a whole
+ * other one was pasted before or behind it. */
 export function withoutBlank(documents: Doc[]): Doc[] {
   const blank = fresh().text;
-  if (!documents.some((d) => d.text === blank) || !documents.some((d) => d.text.trim() && d.text !== blank)) return documents;
-  const objects = documents.every((d) => d.text === blank || isCompanion(d.text));
-  return objects ? documents : documents.filter((d) => d.text !== blank);
+  const apart = documents.map((d) => {
+    const rest = d.text.startsWith(blank) ? d.text.slice(blank.length) : d.text.endsWith(blank) ? d.text.slice(0, -blank.length) : '';
+    return rest.trim() && kindOf(rest) !== 'other' && !isCompanion(rest) ? {...d, text: rest, name: nameFor(rest, documents.filter((x) => x !== d).map((x) => x.name ?? ''))} : d;
+  });
+  if (!apart.some((d) => d.text === blank) || !apart.some((d) => d.text.trim() && d.text !== blank)) return apart;
+  return apart.every((d) => d.text === blank || isCompanion(d.text)) ? apart : apart.filter((d) => d.text !== blank);
 }
 
 /** isCompanion reports whether a text holds nothing but what machines refer to, so that there is still one to be written. */

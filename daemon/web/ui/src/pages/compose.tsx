@@ -1,7 +1,7 @@
 // New, Edit and Run Once: a definition as a form and as documents, and beside it what the guest will read.
 import {useCallback, useEffect, useMemo, useRef, useState} from 'preact/hooks';
 import {Button, buttonClass} from '../components/button';
-import Documents from '../components/documents';
+import Documents, {taken} from '../components/documents';
 import type {Place} from '../components/editor';
 import {DefinitionForm, mismatched} from '../components/form/definition';
 import {Notice, problemText} from '../components/notice';
@@ -9,9 +9,10 @@ import Preview from '../components/preview';
 import {Tabs} from '../components/tabs';
 import {RelativeTime} from '../components/time';
 import {get} from '../lib/api';
+import {added} from '../lib/documents';
 import {counted} from '../lib/counted';
 import {forPreview, fresh, open} from '../lib/definition';
-import {usePlaces, useWide} from '../lib/composing';
+import {useIncoming, usePlaces, useWide} from '../lib/composing';
 import {linkedPlace} from '../lib/linked';
 import {capital, fieldOf} from '../lib/remarks';
 import {preparedOf} from '../lib/source';
@@ -105,6 +106,13 @@ function Desk({data, documents, images, working}: DeskProps) {
     const linked = linkedPlace(location.hash);
     if (linked) toPlace(linked);
   }, []);
+  const documentsPut = (d: Doc[]) => put((w) => ({...w, documents: data.mode === 'new' ? withoutBlank(d) : d}));
+  const more = (d: Doc[]) => {
+    if (d.length === 0) return;
+    documentsPut(added(work.documents, d));
+    setView('documents');
+  };
+  const over = useIncoming((files) => void taken(files).then(more), (text) => more([{text}]));
   const root = useRef<HTMLDivElement>(null);
   const goTo = usePlaces(root, setView, toPlace);
   const submit = useSubmit({data, working, opening, rendered, held, mismatch: mismatched(opening, work, stored)});
@@ -114,15 +122,14 @@ function Desk({data, documents, images, working}: DeskProps) {
       onResult={onResult} onPlace={toPlace} />;
   const tabs = [{id: 'form', label: texts.tabs.form}, {id: 'documents', label: texts.tabs.documents}, ...(wide ? [] : [{id: 'preview', label: texts.tabs.preview}])];
   return <>
-    <div class="desk" ref={root}>
+    <div class={over ? 'desk is-over' : 'desk'} ref={root}>
       <div class="desk__work">
         <Tabs label={texts.tabs.label} tabs={tabs} active={view} onChange={(id) => setView(id as View)}>
           <div hidden={view !== 'form'}>
             <DefinitionForm data={data} images={images} opening={opening} work={work} put={put} diagnostics={submit.diagnostics} attempted={submit.attempted} stored={stored} dataSource={own}
               held={held} onHold={(path, why) => setHeld((h) => heldAfter(h, path, why))} onDocuments={() => setView('documents')} />
           </div>
-          {view === 'documents' && <Documents value={work.documents} diagnostics={submit.diagnostics} settings={work.settings} at={place}
-            onChange={(d) => put((w) => ({...w, documents: data.mode === 'new' ? withoutBlank(d) : d}))} />}
+          {view === 'documents' && <Documents value={work.documents} diagnostics={submit.diagnostics} settings={work.settings} at={place} onChange={documentsPut} />}
           {!wide && <div hidden={view !== 'preview'}>{preview}</div>}
         </Tabs>
       </div>

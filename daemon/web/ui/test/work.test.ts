@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+import {fresh} from '../src/lib/definition';
+import {closest, isWithin, remarkAt, sentence} from '../src/lib/remarks';
+import {discOf, imageOf, preparedOf, rootDisk, setDisc, setImage, setPrepared} from '../src/lib/source';
+import {edit, open} from '../src/lib/definition';
+import type {Tree} from '../src/lib/tree';
+import type {Diagnostic} from '../src/lib/types';
+import {begin, storedPassword, withoutBlank} from '../src/lib/work';
+
+const vm = 'apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {name: a}\n';
+const secret = 'apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n';
+
+test('the blank machine makes room for a definition, and stays for what it refers to', () => {
+  const blank = fresh();
+  const text = (...texts: string[]) => withoutBlank([blank, ...texts.map((t) => ({text: t}))]).map((d) => d.text);
+  assert.deepEqual(text(vm), [vm]);
+  assert.deepEqual(text(vm + '---\n' + secret), [vm + '---\n' + secret]);
+  assert.deepEqual(text('#cloud-config\n'), ['#cloud-config\n']);
+  assert.deepEqual(text(secret), [blank.text, secret]);
+  assert.deepEqual(text(''), [blank.text, '']);
+  assert.deepEqual(withoutBlank([{...blank, text: vm + blank.text}]), [{name: 'vm.yaml', text: vm}], 'pasted before it');
+  assert.deepEqual(withoutBlank([{...blank, text: blank.text + vm}]).map((d) => d.text), [vm], 'pasted behind it');
+  assert.deepEqual(withoutBlank([{...blank, text: blank.text + '# a note'}]).map((d) => d.text), [blank.text + '# a note']);
+  assert.deepEqual(withoutBlank([fresh('a'), {text: vm}]).length, 2, 'what somebody has written stays');
+});
+
+test('a password that is there already is kept', () => {
+  const documents = edit([fresh('a')], 0, (t) => t.set('spec.users', [{default: true, passwordHash: {secretRef: {name: 's', key: 'k'}}}]));
+  assert.deepEqual(storedPassword(documents), {password: undefined, passwordHash: {secretRef: {name: 's', key: 'k'}}});
+  assert.equal(begin(documents, {}).password.keep, true);
+  assert.equal(begin([fresh()], {}).password.keep, false);
+});
+
+function after(...changes: ((t: Tree) => void)[]): Tree {
+  const documents = changes.reduce((d, c) => edit(d, 0, c), [fresh('a')]);
+  const opening = open(documents);
+  assert.ok(opening.ok);
+  return opening.opened.tree as Tree;
+}
+
+test('what a machine boots from, and what is attached to it', () => {
+  const data = (t: Tree) => t.append('spec.disks', {name: 'data', source: {blank: true}, size: '1Gi'});
+  let t = after(data, (t) => setImage(t, '/srv/a.qcow2'), (t) => setImage(t, '/srv/b.qcow2'));
+  assert.equal(imageOf(t), '/srv/b.qcow2');
+  assert.equal(rootDisk(t), 0);
+  assert.equal(t.count('spec.disks'), 2);
+  t = after(data, (t) => setImage(t, '/srv/a.qcow2'), (t) => setImage(t, ''));
+  assert.deepEqual(t.get('spec.disks'), [{name: 'data', source: {blank: true}, size: '1Gi'}]);
+  t = after((t) => setDisc(t, '/srv/a.iso'), (t) => setDisc(t, '/srv/b.iso'));
+  assert.equal(discOf(t), '/srv/b.iso');
+  assert.equal(discOf(after((t) => setDisc(t, '/srv/a.iso'), (t) => setDisc(t, undefined))), undefined);
+  t = after((t) => t.set('spec.dataSource', 'configdrive'), (t) => setPrepared(t, '/srv/seed.iso'));
+  assert.deepEqual([preparedOf(t), t.text('spec.dataSource')], ['/srv/seed.iso', 'none']);
+  t = after((t) => setPrepared(t, '/srv/seed.iso'), (t) => setPrepared(t, undefined, 'configdrive'));
+  assert.deepEqual([preparedOf(t), t.text('spec.dataSource'), t.get('spec.media')], [undefined, 'configdrive', undefined]);
+});
+
+test('remarks find their controls', () => {
+  const d = (field: string, severity: Diagnostic['severity'] = 'error'): Diagnostic => ({code: 'VS1', severity, field, summary: 'this is wrong', remedy: 'mend it'});
+  assert.ok(isWithin('spec.users[0].name', 'users[0]') && isWithin('users[0].name', 'spec.users[0].name') && !isWithin('users[10]', 'users[1]'));
+  assert.equal(remarkAt([d('users[0].name', 'warning'), d('spec.users[0].name')], 'spec.users[0].name')?.severity, 'error');
+  assert.equal(remarkAt([d('spec.files[0]')], 'spec.files[0].path'), undefined);
+  assert.equal(sentence(d('a')), 'This is wrong; mend it.');
+  assert.equal(closest(['spec.users[0].name', 'spec.users[0].password'], 'users[0].name'), 'spec.users[0].name');
+  assert.equal(closest(['spec.users[0].name', 'spec.ssh.authorizedKeys'], 'spec.ssh.authorizedKeys[3]'), 'spec.ssh.authorizedKeys');
+  assert.equal(closest(['spec.users[0].name'], 'users'), 'spec.users[0].name');
+  assert.equal(closest(['spec.users[0].name'], 'disks'), undefined);
+});
