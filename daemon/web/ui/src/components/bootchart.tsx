@@ -23,15 +23,15 @@ export function BootChart({boot, going}: {boot: Boot; /** It goes on. */ going: 
         </tr>
       </thead>
       {boot.early.length > 0 && <tbody>{boot.early.map((b) => <Row key={b.name} bar={b} scale={scale} span={boot.span} label={early(b.name)} quiet />)}</tbody>}
-      {boot.rows.map((r) => <Stage key={r.name} row={r} scale={scale} span={boot.span} />)}
+      {boot.rows.map((r) => <Stage key={r.name} row={r} agent={boot.last?.result?.agent} scale={scale} span={boot.span} />)}
     </table>
   );
 }
 
 const early = (name: string): string => (words.early as Record<string, string>)[name] ?? name;
 
-/** stageWords are the name of a stage for people, and what it does. */
-export const stageWords = (name: string): string[] => (words.stages as Record<string, string[]>)[name] ?? [name, ''];
+/** stageWords are the name of a stage for people, and what it does; Ignition has other stages at the places of cloud-init's. */
+export const stageWords = (name: string, agent = ''): string[] => ((agent.startsWith('Ignition') ? words.ignition : words.stages) as Record<string, string[]>)[name] ?? [name, ''];
 
 /** room is how many seconds the line is long: more than have passed, so that the bars do not shrink all the time while it grows. */
 function room(span: number): number {
@@ -49,9 +49,9 @@ const minutes = (s: number): string => `${Math.floor(s / 60)}:${String(Math.floo
 const percent = (seconds: number, span: number): string => `${Math.round((10000 * Math.min(seconds, span)) / span) / 100}%`;
 
 /** A stage with its parts: those that took long, and a line for the others. */
-function Stage({row, scale, span}: {row: StageRow; scale: number; span: number}) {
+function Stage({row, agent, scale, span}: {row: StageRow; agent: string | undefined; scale: number; span: number}) {
   const [open, setOpen] = useState(false);
-  const [title, hint] = stageWords(row.name);
+  const [title, hint] = stageWords(row.name, agent);
   const {shown, short} = split(row.parts, span);
   const parts = open ? row.parts : shown;
   const limit = Math.max(0.1, span / 200);
