@@ -1,4 +1,4 @@
-//go:build conformance && extended
+//go:build conformance
 
 package subresources_test
 

@@ -1,4 +1,4 @@
-//go:build conformance && extended
+//go:build conformance
 
 package subresources_test
 
@@ -36,8 +36,8 @@ func TestDiscovery(t *testing.T) {
 	}
 	got := strings.Join(names, " ")
 	want := "virtualmachines/start virtualmachines/stop virtualmachines/restart virtualmachines/portforward virtualmachineinstances/console " +
-		"virtualmachineinstances/portforward virtualmachineinstances/softreboot virtualmachineinstances/guestosinfo " +
-		"virtualmachineinstances/userlist virtualmachineinstances/filesystemlist"
+		"virtualmachineinstances/portforward virtualmachineinstances/softreboot virtualmachineinstances/pause virtualmachineinstances/unpause " +
+		"virtualmachineinstances/reset virtualmachineinstances/guestosinfo virtualmachineinstances/userlist virtualmachineinstances/filesystemlist"
 	if got != want {
 		t.Errorf("resources:\n%s\nwant\n%s", got, want)
 	}
