@@ -29,6 +29,11 @@
 // the console. Without the annotation, pods with the restart policy Never, which stand for one piece of work, Fail and all
 // others Keep. Launcher pods of VirtualMachineInstances Keep, as KubeVirt's do.
 //
+// # A guest that stands still
+//
+// A user may pause a guest (PauseCommand): the pod is not Ready, with the reason PausedByUser, and no probe is asked until it
+// goes on. One that QEMU has stopped, as when its disk has failed, has the reason Paused.
+//
 // # When a VM ends
 //
 // A guest that shuts down by itself has completed, with exit code 0. One whose QEMU died has failed with code 1, or 137

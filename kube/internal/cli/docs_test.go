@@ -58,8 +58,8 @@ func names() string {
 		{launch.InstanceAnnotation, "on a launcher pod: the name of the instance"},
 	})
 	table("Conditions of pods", "type", [][2]string{
-		{string(provider.FirstBootCondition), "True: the guest has reported that its first boot is done. False: it goes on, or it failed, which the reason says. Unknown: the guest said nothing"},
-		{string(provider.GuestAgentCondition), "True: the guest agent answers"},
+		{string(provider.FirstBootCondition), "True: the guest has reported that its first boot is done. False: it goes on, and the message tells how far it is, or it failed, which the reason says. Unknown: the guest said nothing"},
+		{string(provider.GuestAgentCondition), "True: the guest agent answers; the message is what it says of the operating system, in JSON with the names of KubeVirt's guestOSInfo"},
 		{"Ready", "the first boot is done, or silent for --first-boot-timeout, and the readiness probe succeeds"},
 	})
 	table("Reasons of containers", "reason", [][2]string{
@@ -75,6 +75,12 @@ func names() string {
 		{provider.ReasonError, "ended: QEMU failed"},
 		{provider.ReasonDeadline, "ended: the pod's activeDeadlineSeconds are over"},
 		{provider.ReasonHostLost, "ended: the host was restarted"},
+	})
+	table("Commands of exec for the VM itself", "command", [][2]string{
+		{provider.ConsoleCommand, "`kubectl exec -it POD -- console` is the serial console, as `kubectl attach -it POD`"},
+		{provider.PauseCommand, "the guest's processors stop. The pod is not Ready, with the reason PausedByUser, and no probe is asked"},
+		{provider.UnpauseCommand, "they go on"},
+		{provider.ResetCommand, "the guest restarts at once, in the same VM, as by a reset button"},
 	})
 	return b.String()
 }
