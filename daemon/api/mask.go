@@ -91,6 +91,8 @@ var (
 	encoded  = regexp.MustCompile(`[A-Za-z0-9+/]{16,}(?:\r?\n[ \t]*[A-Za-z0-9+/]+)*={0,2}`)
 	nextKey  = regexp.MustCompile(`\n[A-Za-z_]`)
 	dataURL  = regexp.MustCompile(`data:[^,;"'\s]*,([^"'\s]*)`)
+	// document is the beginning of a config of Ignition's, or of user-data.
+	document = regexp.MustCompile(`^\s*(?:\{\s*"|#cloud-config|#!|## template:)`)
 )
 
 // mask replaces what is secret in a text: the given values however they are written, and what looks like a password, a
@@ -186,23 +188,48 @@ func maskAccounts(text string) string {
 	return account.ReplaceAllString(text[:end], "${1}"+masked) + text[end:]
 }
 
-// maskCoats replaces encoded texts in which something is secret.
+// maskCoats masks what is secret in encoded texts. A text that is a document stays one in its coat, with the rest of it to be read; of
+// any other nothing is shown.
 func maskCoats(text string, values []string, depth int) string {
 	text = encoded.ReplaceAllStringFunc(text, func(s string) string {
 		raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(s), ""))
-		if err != nil || maskDepth(string(raw), values, depth) == string(raw) {
+		if err != nil {
 			return s
 		}
-		return masked
+		inner, found := maskInner(string(raw), values, depth)
+		if found && inner != masked {
+			return base64.StdEncoding.EncodeToString([]byte(inner))
+		}
+		return orMasked(s, found)
 	})
 	return dataURL.ReplaceAllStringFunc(text, func(s string) string {
 		head, body, _ := strings.Cut(s, ",")
 		raw, err := url.PathUnescape(body)
-		if err != nil || maskDepth(raw, values, depth) == raw {
+		if err != nil {
 			return s
 		}
-		return head + "," + masked
+		inner, found := maskInner(raw, values, depth)
+		if found && inner != masked {
+			return head + "," + strings.ReplaceAll(url.PathEscape(inner), "%2A", "*")
+		}
+		return head + "," + orMasked(body, found)
 	})
+}
+
+// maskInner masks what was in a coat, as a whole unless it is a document, and reports whether there was anything secret.
+func maskInner(raw string, values []string, depth int) (string, bool) {
+	inner := maskDepth(raw, values, depth)
+	if inner != raw && !document.MatchString(raw) {
+		return masked, true
+	}
+	return inner, inner != raw
+}
+
+func orMasked(s string, found bool) string {
+	if found {
+		return masked
+	}
+	return s
 }
 
 // maxUnpacked bounds what a compressed text may become, in bytes.

@@ -231,11 +231,13 @@ func TestMask(t *testing.T) {
 		"content: " + b64("password: hunter2 and more\n") + "\n":                     "content: ******\n",
 		"content: " + b64("nothing to hide in here at all\n") + "\n":                 "content: " + b64("nothing to hide in here at all\n") + "\n",
 		`{"source":"data:,password%3A%20hunter2%0A"}`:                                `{"source":"data:,******"}`,
-		`{"source":"data:,hello%20world"}`:                                           `{"source":"data:,hello%20world"}`,
-		"say value-of-a-field twice: value-of-a-field\n":                             "say ****** twice: ******\n",
-		"\x1f\x8bnot gzip":                                                           "\x1f\x8bnot gzip",
-		"\x00\xffpassword: x":                                                        "\x00\xffpassword: x",
-		"packages: [password-store]\nrun: passwd -l root\n":                          "packages: [password-store]\nrun: passwd -l root\n",
+		`{"source":"data:;base64,` + b64(`{"passwd":{"users":[{"name":"a","passwordHash":"$6$salt$0123456789abcdef"}]}}`) + `"}`: `{"source":"data:;base64,` + b64(`{"passwd":{"users":[{"name":"a","passwordHash":"******"}]}}`) + `"}`,
+		"data:,%23cloud-config%0Apassword:%20hunter2%0Aruncmd:%20%5B%5D%0A":                                                      "data:,%23cloud-config%0Apassword:%20******%0Aruncmd:%20%5B%5D%0A",
+		`{"source":"data:,hello%20world"}`:                  `{"source":"data:,hello%20world"}`,
+		"say value-of-a-field twice: value-of-a-field\n":    "say ****** twice: ******\n",
+		"\x1f\x8bnot gzip":                                  "\x1f\x8bnot gzip",
+		"\x00\xffpassword: x":                               "\x00\xffpassword: x",
+		"packages: [password-store]\nrun: passwd -l root\n": "packages: [password-store]\nrun: passwd -l root\n",
 	} {
 		if got := api.Mask(in, "value-of-a-field"); got != want {
 			t.Errorf("%q\ngot  %q\nwant %q", in, got, want)
