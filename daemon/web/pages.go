@@ -126,6 +126,8 @@ func (p *pages) functions(a *assets) template.FuncMap {
 		"day":    func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
 		"rest":   func(list []string) string { return strconv.Itoa(len(list) - 1) },
 		"status": p.status,
+		"head":   func(id string) string { return id[:min(8, len(id))] },
+		"state":  p.state,
 		"boot":   p.boot,
 	}
 }

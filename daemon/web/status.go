@@ -32,6 +32,18 @@ func (p *pages) status(s string) status {
 	return status{Kind: kind, Word: p.text("status_" + s)}
 }
 
+// state is how a template or a disk is.
+func (p *pages) state(s string) status {
+	kind := "bad"
+	switch daemon.TemplateStatus(s) {
+	case daemon.OK:
+		kind = "ok"
+	case daemon.Locked:
+		kind = "busy"
+	}
+	return status{Kind: kind, Word: p.text("state_" + s)}
+}
+
 // boot is how a machine's first boot stands.
 type boot struct {
 	// Kind is none, going, ok or failed. Text is the stage of a boot that goes on, or the first reason of a failure.
