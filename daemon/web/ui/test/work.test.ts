@@ -6,7 +6,8 @@ import {discOf, imageOf, preparedOf, rootDisk, setDisc, setImage, setPrepared} f
 import {edit, open} from '../src/lib/definition';
 import type {Tree} from '../src/lib/tree';
 import type {Diagnostic} from '../src/lib/types';
-import {begin, storedPassword, withoutBlank} from '../src/lib/work';
+import {mismatch} from '../src/components/form/authentication';
+import {withoutBlank} from '../src/lib/work';
 
 const vm = 'apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {name: a}\n';
 const secret = 'apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n';
@@ -25,11 +26,16 @@ test('the blank machine makes room for a definition, and stays for what it refer
   assert.deepEqual(withoutBlank([fresh('a'), {text: vm}]).length, 2, 'what somebody has written stays');
 });
 
-test('a password that is there already is kept', () => {
-  const documents = edit([fresh('a')], 0, (t) => t.set('spec.users', [{default: true, passwordHash: {secretRef: {name: 's', key: 'k'}}}]));
-  assert.deepEqual(storedPassword(documents), {password: undefined, passwordHash: {secretRef: {name: 's', key: 'k'}}});
-  assert.equal(begin(documents, {}).password.keep, true);
-  assert.equal(begin([fresh()], {}).password.keep, false);
+test('a password is asked for twice only where it was typed', () => {
+  const clear = (text: string) => ({kind: text ? 'clear' : 'none', text} as const);
+  const none = {typed: '', verify: ''};
+  assert.ok(!mismatch(clear(''), none), 'nothing was typed');
+  assert.ok(mismatch(clear(''), {typed: '', verify: 'x'}), 'the second time alone');
+  assert.ok(mismatch(clear('x'), {typed: 'x', verify: ''}));
+  assert.ok(!mismatch(clear('x'), {typed: 'x', verify: 'x'}));
+  assert.ok(!mismatch(clear('x'), none), 'it came with the definition');
+  assert.ok(!mismatch({kind: 'elsewhere', text: ''}, none), 'it stands in a Secret');
+  assert.ok(!mismatch({kind: 'hash', text: '$6$a$b'}, {typed: '$6$a$b', verify: ''}), 'a hash');
 });
 
 function after(...changes: ((t: Tree) => void)[]): Tree {

@@ -1,12 +1,10 @@
 // The state of the page that writes a definition: the documents, what is said beside them, and the draft of all that.
 import {useEffect, useMemo, useRef, useState} from 'preact/hooks';
-import type {PasswordWork, Stored} from '../components/form/authentication';
+import type {PasswordWork} from '../components/form/authentication';
 import type {RunOptions} from '../components/form/runonce';
-import {fresh, isNative, open} from './definition';
+import {fresh, isNative} from './definition';
 import {draft, type Draft} from './draft';
-import {mainUser} from './initial';
 import {kindOf, nameFor} from './language';
-import {answersOf, fileOf} from './sysprep';
 import type {Doc, Machine, Settings, Template, Version} from './types';
 
 /** What the page is for: a new machine, a machine's definition, or one run of it. */
@@ -28,25 +26,7 @@ interface Kept { work: Work; base: string }
 
 /** begin is the work at the beginning. */
 export function begin(documents: Doc[], settings: Settings): Work {
-  return {documents, settings, password: {verify: windowsPassword(documents), keep: storedPassword(documents) !== undefined},
-    run: {initialize: true, newGeneration: false, volatile: false, noSeed: false}};
-}
-
-/** storedPassword is what documents say of the default user's password, or nothing. */
-export function storedPassword(documents: Doc[]): Stored | undefined {
-  const opening = open(documents);
-  if (!opening.ok) return undefined;
-  const {tree} = opening.opened;
-  const at = mainUser(tree);
-  if (at < 0) return undefined;
-  const [password, passwordHash] = [tree.get(`spec.users[${at}].password`), tree.get(`spec.users[${at}].passwordHash`)];
-  return password === undefined && passwordHash === undefined ? undefined : {password, passwordHash};
-}
-
-/** windowsPassword is the administrator's password of an answer file: it has been typed twice before. */
-function windowsPassword(documents: Doc[]): string {
-  const opening = open(documents);
-  return opening.ok ? answersOf(fileOf(opening.opened.tree)?.text ?? '').root_password : '';
+  return {documents, settings, password: {typed: '', verify: ''}, run: {initialize: true, newGeneration: false, volatile: false, noSeed: false}};
 }
 
 /** withoutBlank leaves out the document that a new machine begins with when others have come and nothing was written into it, also when a whole

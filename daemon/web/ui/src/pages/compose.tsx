@@ -19,7 +19,7 @@ import {preparedOf} from '../lib/source';
 import {useSubmit} from '../lib/submit';
 import {fill} from '../lib/texts';
 import type {Diagnostic, Doc, Image, RenderResult} from '../lib/types';
-import {begin, storedPassword, useWork, withoutBlank, type ComposeData, type Work} from '../lib/work';
+import {begin, useWork, withoutBlank, type ComposeData, type Work} from '../lib/work';
 import texts from '../texts/compose.json';
 
 /** The page: the definition is loaded first where there is one. */
@@ -95,7 +95,6 @@ function Desk({data, documents, images, working}: DeskProps) {
   const [held, setHeld] = useState<Map<string, string>>(new Map());
   const opening = useMemo(() => open(work.documents), [work.documents]);
   const shown = useMemo(() => forPreview(work.documents, opening), [work.documents, opening]);
-  const stored = useMemo(() => storedPassword(documents), []);
   const own = useMemo(() => { const o = open(documents); return o.ok ? o.opened.tree.text('spec.dataSource') : ''; }, []);
   const onResult = useCallback((r: RenderResult) => setRendered(r.diagnostics), []);
   const toPlace = useCallback((diagnostic: Diagnostic) => {
@@ -115,7 +114,7 @@ function Desk({data, documents, images, working}: DeskProps) {
   const over = useIncoming((files) => void taken(files).then(more), (text) => more([{text}]));
   const root = useRef<HTMLDivElement>(null);
   const goTo = usePlaces(root, setView, toPlace);
-  const submit = useSubmit({data, working, opening, rendered, held, mismatch: mismatched(opening, work, stored)});
+  const submit = useSubmit({data, working, opening, rendered, held, mismatch: mismatched(opening, work)});
   const noSeed = data.mode === 'run' && work.run.noSeed && !(opening.ok && preparedOf(opening.opened.tree) !== undefined);
   const preview = noSeed ? <section class="preview"><h2>{texts.previewTitle}</h2><p class="muted">{texts.previewNone}</p></section>
     : <Preview documents={shown} settings={data.mode === 'new' ? work.settings : undefined} machine={data.machine} generation={data.mode === 'run' && work.run.newGeneration ? 1 : undefined}
@@ -126,7 +125,7 @@ function Desk({data, documents, images, working}: DeskProps) {
       <div class="desk__work">
         <Tabs label={texts.tabs.label} tabs={tabs} active={view} onChange={(id) => setView(id as View)}>
           <div hidden={view !== 'form'}>
-            <DefinitionForm data={data} images={images} opening={opening} work={work} put={put} diagnostics={submit.diagnostics} attempted={submit.attempted} stored={stored} dataSource={own}
+            <DefinitionForm data={data} images={images} opening={opening} work={work} put={put} diagnostics={submit.diagnostics} attempted={submit.attempted} dataSource={own}
               held={held} onHold={(path, why) => setHeld((h) => heldAfter(h, path, why))} onDocuments={() => setView('documents')} />
           </div>
           {view === 'documents' && <Documents value={work.documents} diagnostics={submit.diagnostics} settings={work.settings} at={place} onChange={documentsPut} />}
@@ -158,7 +157,7 @@ function Foot({data, submit, onGo, onLeave}: {data: ComposeData; submit: ReturnT
         {running && !problem && <Notice kind="warn">{fill(texts.errors.running, {name: data.machine?.name ?? ''})}</Notice>}
         {problem && <Notice kind="bad" title={texts.errors.head}>{capital(problem)}</Notice>}
         {wrong.length > 0 && <Notice kind="bad" title={counted(wrong.length, texts.errors.wrong)}>
-          <ul class="foot__list">{wrong.slice(0, 5).map((w, i) => <li key={i}><button type="button" class="link" onClick={() => onGo(w)}>{w.field && <code>{fieldOf(w.field)}</code>} {w.text}</button></li>)}</ul>
+          <ul class="foot__list">{wrong.slice(0, 5).map((w, i) => <li key={i}><button type="button" class="link" onClick={() => onGo(w)}>{w.field && w.diagnostic && <><code>{fieldOf(w.field)}</code>{' '}</>}{w.text}</button></li>)}</ul>
         </Notice>}
       </div>
       <div class="foot__buttons">

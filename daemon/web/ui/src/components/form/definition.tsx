@@ -13,7 +13,7 @@ import type {ComposeData, Work} from '../../lib/work';
 import texts from '../../texts/compose.json';
 import {Button} from '../button';
 import {Notice, problemText} from '../notice';
-import {mismatch, type Stored} from './authentication';
+import {mismatch} from './authentication';
 import {FormProvider, type Form} from './controls';
 import {General} from './general';
 import {Initial} from './initial';
@@ -32,8 +32,7 @@ export interface DefinitionProps {
   diagnostics: readonly Diagnostic[];
   /** The user has tried to go on: everything that is wrong is shown. */
   attempted: boolean;
-  /** What the machine's own definition says of the password and of the data source. */
-  stored: Stored | undefined;
+  /** The data source of the machine's own definition. */
   dataSource: string;
   /** Why something that a control shows cannot be said yet, by field. */
   held: Map<string, string>;
@@ -68,18 +67,12 @@ function useFormOf({opened, put, diagnostics, attempted, held, onHold}: Definiti
 }
 
 function Parts(props: DefinitionProps & {opened: Opened}) {
-  const {data, images, work, put, stored, dataSource, opened} = props;
+  const {data, images, work, put, dataSource, opened} = props;
   const form = useFormOf(props);
   const tree = opened.tree;
   const run = data.mode === 'run';
   const prepared = preparedOf(tree) !== undefined;
   const windows = agentOf(tree) === 'sysprep';
-  const before = useRef(windows);
-  useEffect(() => {
-    // The passwords of Linux and of Windows are not the same one.
-    if (before.current !== windows) put((w) => ({...w, password: {...w.password, verify: ''}}));
-    before.current = windows;
-  }, [windows]);
   const on = run ? !work.run.noSeed && !prepared : tree.text('spec.dataSource') !== 'none' || windows;
   const setOn = (yes: boolean) => {
     if (run) put((w) => ({...w, run: {...w.run, noSeed: !yes}}));
@@ -92,7 +85,7 @@ function Parts(props: DefinitionProps & {opened: Opened}) {
         {!run && <GeneralPart {...props} />}
         {!(run && prepared) && <>
           <Switched form={form} />
-          <Initial mode={data.mode} on={on} onOn={setOn} stored={stored} work={work.password} onWork={(password) => put((w) => ({...w, password}))} />
+          <Initial mode={data.mode} on={on} onOn={setOn} work={work.password} onWork={(password) => put((w) => ({...w, password}))} />
         </>}
         {on && !windows && <section class="part" aria-labelledby="part-more">
           <h2 id="part-more">{texts.more}</h2>
@@ -128,12 +121,11 @@ function Switched({form}: {form: Form}) {
 }
 
 /** mismatched reports whether the two passwords of the form differ. */
-export function mismatched(opening: Opening, work: Work, stored: Stored | undefined): boolean {
+export function mismatched(opening: Opening, work: Work): boolean {
   if (!opening.ok) return false;
   const tree = opening.opened.tree;
-  if (agentOf(tree) === 'sysprep') return answersOf(fileOf(tree)?.text ?? '').root_password !== work.password.verify;
-  const {kind, text} = passwordOf(tree, mainPath(tree));
-  return kind !== 'elsewhere' && mismatch(text, work.password, stored);
+  if (agentOf(tree) !== 'sysprep') return mismatch(passwordOf(tree, mainPath(tree)), work.password);
+  return mismatch({kind: 'clear', text: answersOf(fileOf(tree)?.text ?? '').root_password}, work.password);
 }
 
 /** Unfit says why the form does not fit, and offers to convert what is of another form. */

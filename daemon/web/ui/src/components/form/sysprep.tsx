@@ -10,7 +10,7 @@ import type {Diagnostic} from '../../lib/types';
 import Editor from '../editor';
 import {CheckField, TextField} from '../field';
 import {Fold, useForm} from './controls';
-import type {PasswordWork} from './authentication';
+import {isTyped, mismatch, type PasswordWork} from './authentication';
 
 /** How long the fields wait for the next key stroke before the file is written, in ms. */
 const pause = 200;
@@ -64,7 +64,8 @@ export function Sysprep({work, onWork}: {work: PasswordWork; onWork: (work: Pass
     <TextField type="password" autocomplete="new-password" label={label} value={value} onValue={onValue} error={wrong} onBlur={() => touch(field)} data-field={field} />
   );
   const t = texts.sysprep;
-  const differs = answers.root_password !== work.verify;
+  const password = {kind: 'clear', text: answers.root_password} as const;
+  const differs = mismatch(password, work);
   return <>
     <p class="field__help">{t.help}</p>
     <div class="form">
@@ -72,8 +73,8 @@ export function Sysprep({work, onWork}: {work: PasswordWork; onWork: (work: Pass
       {line('timezone', t.timezone, {placeholder: 'GMT Standard Time'})}
       {line('org_name', t.organization)}
       {line('user_name', t.user, {help: t.userHelp})}
-      {secret(t.password, answers.root_password, (v) => put({...answers, root_password: v}), 'sysprep.root_password', of('root_password'))}
-      {secret(t.verify, work.verify, (verify) => onWork({...work, verify}), 'verify', differs ? error('verify') : undefined)}
+      {secret(t.password, answers.root_password, (v) => { onWork({...work, typed: v}); put({...answers, root_password: v}); }, 'sysprep.root_password', of('root_password'))}
+      {secret(t.verify, isTyped(password, work) ? work.verify : answers.root_password, (verify) => onWork({...work, typed: answers.root_password, verify}), 'verify', differs ? error('verify') : undefined)}
       {line('domain', t.domain, {placeholder: 'corp.example.org'})}
       {line('active_directory_ou', t.ou, {placeholder: 'OU=web,DC=corp,DC=example'})}
       {answers.domain !== '' && line('joinUser', t.joinUser)}
