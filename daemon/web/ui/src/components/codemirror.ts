@@ -12,6 +12,7 @@ import {Annotation, Compartment, EditorState, type Extension} from '@codemirror/
 import {drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutter, highlightSpecialChars, keymap, lineNumbers, placeholder} from '@codemirror/view';
 import {tags as t} from '@lezer/highlight';
 import texts from '../texts/editor.json';
+import {decodedView} from './decodedview';
 import type {Language} from '../lib/language';
 import {spanOf} from '../lib/spans';
 import type {Diagnostic} from '../lib/types';
@@ -145,7 +146,7 @@ function editing(onChange: (text: string) => void): Extension {
 
 /** A text that can only be read takes the focus and has a cursor all the same, so that the keyboard scrolls, selects and searches it; a phone
  * shows no keyboard for it. */
-const reading: Extension = [EditorState.readOnly.of(true), EditorView.editable.of(false), EditorView.contentAttributes.of({'aria-readonly': 'true'}), keymap.of([...defaultKeymap, ...searchKeymap, ...foldKeymap])];
+const reading: Extension = [EditorState.readOnly.of(true), EditorView.editable.of(false), EditorView.contentAttributes.of({'aria-readonly': 'true'}), keymap.of([...defaultKeymap, ...searchKeymap, ...foldKeymap]), decodedView];
 
 const comparison = (original: string | undefined): Extension =>
   original === undefined ? [] : unifiedMergeView({original, mergeControls: false, gutter: true, highlightChanges: true, syntaxHighlightDeletions: false,

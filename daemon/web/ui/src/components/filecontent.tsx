@@ -1,4 +1,5 @@
 import {bytesOf, hexDump} from '../lib/bytes';
+import {indented} from '../lib/decoded';
 import {copy, download} from '../lib/files';
 import {bytes} from '../lib/format';
 import {languageOf} from '../lib/language';
@@ -8,15 +9,6 @@ import {fill} from '../lib/texts';
 import texts from '../texts/preview.json';
 import {Button} from './button';
 import Editor from './editor';
-
-/** formatted sets a JSON text apart that its writer has put onto one line; anything else stays as it is. */
-function formatted(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2) + '\n';
-  } catch {
-    return text;
-  }
-}
 
 /** shownText is what an editor shows of a file: its text, or its bytes in numbers. */
 function shownText(e: Entry['file'] | undefined): string {
@@ -37,10 +29,10 @@ export interface FileContentProps {
 /** One file that a guest reads: its name, size and mode, its content, and how that differs from what the guest was given before. */
 export function FileContent({entry, compare, format, onFormat}: FileContentProps) {
   const {file} = entry;
-  const set = (t: string) => (format ? formatted(t) : t);
+  const set = (t: string) => (format ? indented(t) : t);
   const text = entry.change === 'removed' ? '' : set(shownText(file));
   const original = compare && entry.change ? (entry.change === 'added' ? '' : set(shownText(entry.before))) : undefined;
-  const dense = /^\s*[[{].{40,}/.test(file.text ?? '') && formatted(file.text ?? '') !== file.text;
+  const dense = /^\s*[[{].{40,}/.test(file.text ?? '') && indented(file.text ?? '') !== file.text;
   const facts = [file.base64 !== undefined ? fill(texts.binary, {size: bytes(file.size)}) : bytes(file.size), file.mode && fill(texts.mode, {mode: file.mode}), file.contentType].filter(Boolean);
   const copied = async () => toast(await copy(file.text ?? text) ? {kind: 'ok', title: texts.copied} : {kind: 'warn', title: texts.notCopied});
   return (

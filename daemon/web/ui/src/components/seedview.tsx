@@ -17,7 +17,7 @@ export interface SeedViewProps {
 /** A seed: the facts that identify the guest, the tree of its files, and the content of the one that was chosen. */
 export function SeedView({seed, last, stale}: SeedViewProps) {
   const [chosen, setChosen] = useState('');
-  const [format, setFormat] = useState(false);
+  const [format, setFormat] = useState(true);
   const groups = useMemo(() => (last ? compared(groupsOf(seed), groupsOf(last)) : groupsOf(seed)), [seed, last]);
   const entry = (chosen && sameFile(groups, chosen)) || firstEntry(groups);
   const facts: [string, string | undefined, string | undefined][] = [

@@ -85,8 +85,8 @@ export interface Rendering {
 
 const nothing: Rendering = {diagnostics: [], stale: false, busy: false};
 
-/** The names of the marks and of the measure from a change to the painted answer, for tests and for the browser's own tools. */
-export const marks = {change: 'vmseed:change', shown: 'vmseed:preview'};
+/** The measure from a change to the painted answer, for tests and for the browser's own tools. */
+export const shown = 'vmseed:preview';
 
 /** after is what is shown when an answer has come. */
 export function after(before: Rendering, answer: RenderResult): Rendering {
@@ -126,7 +126,7 @@ export function useRender(question: Question | undefined): Rendering {
 /** measure notes how long it took from a change until its answer is painted. */
 function measure(since: number): void {
   requestAnimationFrame(() => setTimeout(() => {
-    performance.clearMeasures(marks.shown);
-    performance.measure(marks.shown, {start: since, end: performance.now()});
+    performance.clearMeasures(shown);
+    performance.measure(shown, {start: since, end: performance.now()});
   }));
 }

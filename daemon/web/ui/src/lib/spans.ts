@@ -16,8 +16,14 @@ export function spanOf(text: string, d: Diagnostic): Span | undefined {
   if (!start?.line) return undefined;
   const from = offsetOf(text, {line: start.line, column: Math.max(start.column, 1)});
   const end = d.range?.end;
-  if (end?.line) return {from, to: Math.max(from, offsetOf(text, end))};
+  if (end?.line) return {from, to: Math.max(from, lineEnd(text, from, offsetOf(text, end)))};
   return wordAt(text, from);
+}
+
+/** lineEnd keeps a mark within its line: what is said of a whole block is said where it begins. */
+function lineEnd(text: string, from: number, to: number): number {
+  const end = text.indexOf('\n', from);
+  return end < 0 ? to : Math.min(to, end);
 }
 
 /** fieldSpan finds a field such as users[0].name in a document of YAML or JSON, from its root or below spec; of a path that is only partly
