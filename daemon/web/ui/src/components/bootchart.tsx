@@ -23,7 +23,7 @@ export function BootChart({boot, going}: {boot: Boot; /** It goes on. */ going: 
         </tr>
       </thead>
       {boot.early.length > 0 && <tbody>{boot.early.map((b) => <Row key={b.name} bar={b} scale={scale} span={boot.span} label={early(b.name)} quiet />)}</tbody>}
-      {boot.rows.map((r) => <Stage key={r.name} row={r} agent={boot.last?.result?.agent} scale={scale} span={boot.span} />)}
+      {boot.rows.map((r) => <Stage key={r.name} row={r} agent={boot.agent} scale={scale} span={boot.span} />)}
     </table>
   );
 }
@@ -49,9 +49,10 @@ const minutes = (s: number): string => `${Math.floor(s / 60)}:${String(Math.floo
 const percent = (seconds: number, span: number): string => `${Math.round((10000 * Math.min(seconds, span)) / span) / 100}%`;
 
 /** A stage with its parts: those that took long, and a line for the others. */
-function Stage({row, agent, scale, span}: {row: StageRow; agent: string | undefined; scale: number; span: number}) {
+function Stage({row, agent, scale, span}: {row: StageRow; agent: string; scale: number; span: number}) {
   const [open, setOpen] = useState(false);
-  const [title, hint] = stageWords(row.name, agent);
+  const [title, does] = stageWords(row.name, agent);
+  const hint = agent ? does : undefined;
   const {shown, short} = split(row.parts, span);
   const parts = open ? row.parts : shown;
   const limit = Math.max(0.1, span / 200);

@@ -34,6 +34,8 @@ export interface Boot {
   /** The time before the first stage: firmware, kernel and the system's own start. */
   early: Bar[];
   rows: StageRow[];
+  /** What sets the guest up, as far as it is known: its stages have other names. */
+  agent: string;
   /** The guest's final word on this boot. */
   last?: GuestReport;
   /** Where the time line ends now, in seconds. */
@@ -90,7 +92,8 @@ export function chart(reports: GuestReport[], o: ChartOptions): Boot {
   settle(rows, last, limit);
   if (o.running && !last) follow(rows, reports[reports.length - 1]?.stage, limit);
   const begin = Math.min(limit, ...rows.flatMap((r) => (r.bar ? [r.bar.start] : [])));
-  const boot: Boot = {origin, early: earlyBars(kernel ? at(kernel) : 0, begin, o.running && rows.every((r) => !r.bar)), rows, span: Math.max(1, limit)};
+  const boot: Boot = {origin, early: earlyBars(kernel ? at(kernel) : 0, begin, o.running && rows.every((r) => !r.bar)), rows, span: Math.max(1, limit),
+    agent: last?.result?.agent ?? (exact.length > 0 ? 'cloud-init' : '')};
   if (last) boot.last = last;
   return boot;
 }
@@ -193,7 +196,7 @@ export function recorded(first: FirstBoot): Boot {
     at += seconds;
     return {name, bar, parts: []};
   });
-  return {origin: 0, early: [], rows, last: first, span: Math.max(1, at)};
+  return {origin: 0, early: [], rows, last: first, span: Math.max(1, at), agent: first.result?.agent ?? ''};
 }
 
 /** split divides the parts of a stage into those worth a bar of their own and those that took no time to speak of. */
