@@ -144,7 +144,7 @@ func (p *pages) text(key string, values ...string) string {
 	return strings.NewReplacer(values...).Replace(text)
 }
 
-// showBytes writes a size in powers of 1024.
+// showBytes writes a size with a binary unit, as the script does: with one digit behind the point where that says something.
 func showBytes(n int64) string {
 	if n < 1024 {
 		return strconv.FormatInt(n, 10) + " B"
@@ -153,7 +153,11 @@ func showBytes(n int64) string {
 	for size >= 1023.95 && unit < 5 {
 		size, unit = size/1024, unit+1
 	}
-	return strconv.FormatFloat(size, 'f', 1, 64) + " " + string(" KMGTP"[unit]) + "iB"
+	digits := 1
+	if size >= 100 {
+		digits = 0
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(size, 'f', digits, 64), ".0") + " " + string(" KMGTP"[unit]) + "iB"
 }
 
 // policy is what a page may load and do: the daemon's own files, and nothing that stands in the page itself.

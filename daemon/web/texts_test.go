@@ -98,7 +98,7 @@ func TestBoot(t *testing.T) {
 
 // TestBytes writes sizes as people say them.
 func TestBytes(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 1 << 20: "1.0 MiB", 1<<20 - 1: "1.0 MiB", 10 << 30: "10.0 GiB", 1 << 62: "4096.0 PiB"} {
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1 KiB", 1536: "1.5 KiB", 1 << 20: "1 MiB", 1<<20 - 1: "1 MiB", 10 << 30: "10 GiB", 500<<20 + 600<<10: "501 MiB", 1 << 62: "4096 PiB"} {
 		if got := showBytes(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
