@@ -1,4 +1,4 @@
-import {useState} from 'preact/hooks';
+import {useId, useState} from 'preact/hooks';
 import {post} from '../lib/api';
 import {problemText} from '../lib/problem';
 import {nameTrouble, suggestName} from '../lib/storage';
@@ -67,10 +67,11 @@ export function ImportDialog({image, domains, taken, onClose, onBegun}: ImportPr
 }
 
 function Choice({label, help, checked, onChoose}: {label: string; help: string; checked: boolean; onChoose: () => void}) {
+  const id = useId();
   return (
-    <label class="check">
-      <input type="radio" name="as" checked={checked} onChange={onChoose} />
-      <span class="check__text">{label}<span class="field__help">{help}</span></span>
-    </label>
+    <div class="check">
+      <input type="radio" name="as" id={id} aria-describedby={`${id}-help`} checked={checked} onChange={onChoose} />
+      <div class="check__text"><label for={id}>{label}</label><div class="field__help" id={`${id}-help`}>{help}</div></div>
+    </div>
   );
 }
