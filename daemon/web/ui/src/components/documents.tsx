@@ -86,7 +86,7 @@ function usePlaced(diagnostics: readonly Diagnostic[], documents: readonly Doc[]
 
 function TabLabel({name, diagnostics}: {name: string; diagnostics: Diagnostic[]}) {
   const severity = worst(diagnostics);
-  return <>{name}{severity && severity !== 'note' && <span class={`documents__mark documents__mark--${severity}`} title={tally(diagnostics)}><Icon name="alert" label={fill(words.errorsIn, {tally: tally(diagnostics)})} /></span>}</>;
+  return <><span class="documents__name" title={name}>{name}</span>{severity && severity !== 'note' && <span class={`documents__mark documents__mark--${severity}`} title={tally(diagnostics)}><Icon name="alert" label={fill(words.errorsIn, {tally: tally(diagnostics)})} /></span>}</>;
 }
 
 /** What a document was recognised as, what it is called where that tells it from others, and for plain files what they are for. */

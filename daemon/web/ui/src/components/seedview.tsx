@@ -27,11 +27,11 @@ export function SeedView({seed, last, stale}: SeedViewProps) {
   ];
   return (
     <div class={stale ? 'seed is-stale' : 'seed'} aria-busy={stale}>
-      <dl class="seed__facts">
+      {facts.some(([, value]) => value) && <dl class="seed__facts">
         {facts.map(([name, value, before]) => value && (
           <div key={name}><dt>{name}</dt><dd><code>{value}</code>{before !== undefined && before !== value && <span class="tag tag--busy">{texts.change.changed}</span>}</dd></div>
         ))}
-      </dl>
+      </dl>}
       <div class="seed__files">
         <FileTree groups={groups} active={entry?.key ?? ''} onSelect={(e) => setChosen(e.key)} />
         {entry && <FileContent entry={entry} compare={last !== undefined} format={format} onFormat={setFormat} />}
