@@ -18,8 +18,8 @@ export interface ImportProps {
   /** The names that templates have. */
   taken: string[];
   onClose: () => void;
-  /** Called when the import has begun. */
-  onBegun: () => void;
+  /** Called with the job of the import when it has begun. */
+  onBegun: (job: string) => void;
 }
 
 /** Asks what an image becomes, and has it made. */
@@ -38,8 +38,8 @@ export function ImportDialog({image, domains, taken, onClose, onBegun}: ImportPr
     if (trouble || busy) return;
     setBusy(true);
     try {
-      await post('/imports', {image: image.id, disk, name: name.trim(), ...(target && {target})});
-      onBegun();
+      const {job} = await post<{job: string}>('/imports', {image: image.id, disk, name: name.trim(), ...(target && {target})});
+      onBegun(job);
       onClose();
     } catch (error) {
       setProblem(problemText(error));

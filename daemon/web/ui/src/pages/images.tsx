@@ -20,7 +20,7 @@ export interface ImagesData extends Storage {
 
 /** The page of images, templates and disks. */
 export default function Page({data}: {data: ImagesData}) {
-  const {storage, stream, error, refresh} = useStorage(data);
+  const {storage, stream, error, refresh, begun} = useStorage(data);
   const [importing, setImporting] = useState<Image | undefined>();
   const remove = async (what: 'templates' | 'disks', {id, name}: {id: string; name: string}) => {
     const words = what === 'templates' ? texts.removeTemplate : texts.removeDisk;
@@ -54,7 +54,7 @@ export default function Page({data}: {data: ImagesData}) {
         <div><h2 id="disks">{texts.disks}</h2><p class="page__lead">{texts.disksText}</p></div>
         <Disks disks={storage.disks} templates={storage.templates} onRemove={(d) => void remove('disks', d)} />
       </section>
-      {importing && <ImportDialog image={importing} domains={storage.domains} taken={storage.templates.map((t) => t.name)} onClose={() => setImporting(undefined)} onBegun={refresh} />}
+      {importing && <ImportDialog image={importing} domains={storage.domains} taken={storage.templates.map((t) => t.name)} onClose={() => setImporting(undefined)} onBegun={begun} />}
     </div>
   );
 }
@@ -63,7 +63,7 @@ export default function Page({data}: {data: ImagesData}) {
 const pace = 1500;
 
 /** useStorage follows what there is. Files of images make no events: they are looked for again when the page is. */
-function useStorage(data: ImagesData): {storage: Storage; stream: Stream; error: unknown; refresh: () => void} {
+function useStorage(data: ImagesData): {storage: Storage; stream: Stream; error: unknown; refresh: () => void; begun: (job: string) => void} {
   const [storage, set] = useState<Storage>(data);
   const [stream, setStream] = useState<Stream>('open');
   const [error, setError] = useState<unknown>();
@@ -89,6 +89,11 @@ function useStorage(data: ImagesData): {storage: Storage; stream: Stream; error:
     }
   });
   const refresh = useStable(() => void read());
+  const begun = useStable((id: string) => {
+    // It may end before it is seen going on, and its end is to be told all the same.
+    set((now) => ({...now, jobs: [{id, description: texts.work, status: 'started', started: new Date().toISOString()}, ...now.jobs]}));
+    setTimeout(refresh);
+  });
   useEffect(() => {
     const looked = () => { if (!document.hidden) refresh(); };
     addEventListener('focus', looked);
@@ -104,7 +109,7 @@ function useStorage(data: ImagesData): {storage: Storage; stream: Stream; error:
     const timer = setInterval(refresh, pace);
     return () => clearInterval(timer);
   }, [going]);
-  return {storage, stream, error, refresh};
+  return {storage, stream, error, refresh, begun};
 }
 
 async function readAll(before: Storage): Promise<Storage> {
