@@ -58,6 +58,9 @@ func TestNodes(t *testing.T) {
 	t.Run("outage", func(t *testing.T) { w.outage(t) })
 }
 
+// little is what the disk of a machine that tests must have free: it may be nearly full.
+func little(int64) int64 { return 1 << 20 }
+
 // running is a node that runs.
 type running struct {
 	*node.Node
@@ -93,7 +96,7 @@ func (w *world) node(t *testing.T, name string, change func(*node.Config)) *runn
 	c := node.Config{Name: name, Client: client, Provider: r.provider, Listener: l, Host: node.ThisHost(t.TempDir()), Logger: logger,
 		Addresses:      []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}, {Type: corev1.NodeHostName, Address: name}},
 		RuntimeVersion: "vmseed://0.0.0-test", KubeletVersion: "v1.36.3-vmseed",
-		LeastStorage: func(int64) int64 { return 1 << 20 }, // the disk of a machine that tests may be nearly full
+		LeastStorage: little,
 		Recognise: func(c node.Cluster) error {
 			if c.Service == "" {
 				return errors.New("a node may not read by what it knows its cluster")

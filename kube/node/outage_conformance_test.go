@@ -99,7 +99,7 @@ func (w *world) outage(t *testing.T) {
 	config.Host = "https://" + way.l.Addr().String()
 	client := kubernetes.NewForConfigOrDie(config)
 	provider := newEcho(client)
-	n, err := node.New(node.Config{Name: "outage", Client: client, Provider: provider, Host: node.ThisHost(t.TempDir()), RuntimeVersion: "vmseed://0"})
+	n, err := node.New(node.Config{Name: "outage", Client: client, Provider: provider, Host: node.ThisHost(t.TempDir()), LeastStorage: little, RuntimeVersion: "vmseed://0"})
 	if err != nil {
 		t.Fatal(err)
 	}
