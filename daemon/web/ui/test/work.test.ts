@@ -7,7 +7,8 @@ import {edit, open} from '../src/lib/definition';
 import type {Tree} from '../src/lib/tree';
 import type {Diagnostic} from '../src/lib/types';
 import {mismatch} from '../src/components/form/authentication';
-import {withoutBlank} from '../src/lib/work';
+import {begin, replaced, withoutBlank, type ComposeData, type Work, type Working} from '../src/lib/work';
+import {wrongs} from '../src/lib/submit';
 
 const vm = 'apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {name: a}\n';
 const secret = 'apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n';
@@ -72,4 +73,23 @@ test('remarks find their controls', () => {
   assert.equal(closest(['spec.users[0].name', 'spec.ssh.authorizedKeys'], 'spec.ssh.authorizedKeys[3]'), 'spec.ssh.authorizedKeys');
   assert.equal(closest(['spec.users[0].name'], 'users'), 'spec.users[0].name');
   assert.equal(closest(['spec.users[0].name'], 'disks'), undefined);
+});
+
+test('a definition that comes takes the proposed template away, a file for the guest does not', () => {
+  const work = begin([fresh()], {template: 't'});
+  assert.deepEqual(replaced(work, [fresh(), {text: vm}]).settings, {});
+  assert.deepEqual(replaced(work, [fresh(), {text: '#cloud-config\n'}]).settings, {template: 't'});
+  assert.deepEqual(replaced(work, [{...fresh(), text: fresh().text + '# more\n'}]).settings, {template: 't'});
+  assert.deepEqual(replaced({...work, documents: [{text: vm}]}, [{text: vm + '# more\n'}]).settings, {template: 't'}, 'chosen after it came');
+});
+
+test('what keeps the work from being sent', () => {
+  const wrong = (work: Work, mode: ComposeData['mode'], rendered: Diagnostic[] = []) => wrongs({data: {mode} as ComposeData, working: {work} as Working, opening: open(work.documents),
+    rendered, held: new Map([['cd', 'Choose a CD.']].slice(0, mode === 'run' ? 1 : 0) as [string, string][]), mismatch: false}).map((w) => w.field);
+  assert.deepEqual(wrong(begin([fresh()], {}), 'new', [{code: 'VS1', severity: 'error', field: 'metadata.name', summary: 'no name'}]), ['metadata.name'], 'said once');
+  assert.deepEqual(wrong(begin([fresh('a')], {}), 'new', [{code: 'VS1', severity: 'warning', field: 'spec.users', summary: 'a warning'}]), []);
+  assert.deepEqual(wrong(begin([{text: '#cloud-config\n'}], {}), 'new'), ['metadata.name']);
+  assert.deepEqual(wrong(begin([{text: '#cloud-config\n'}], {name: 'a'}), 'new'), []);
+  assert.deepEqual(wrong(begin([{text: vm}], {}), 'new'), []);
+  assert.deepEqual(wrong(begin([fresh()], {}), 'run'), ['cd']);
 });

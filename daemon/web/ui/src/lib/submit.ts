@@ -3,6 +3,7 @@ import {useState} from 'preact/hooks';
 import {call, patch, post, Problem} from './api';
 import {nameOf, type Opening} from './definition';
 import type {Way} from './composing';
+import {isPlain, kindOf} from './language';
 import {problemText} from './problem';
 import {sentence} from './remarks';
 import type {Diagnostic, Machine} from './types';
@@ -43,10 +44,13 @@ export async function send(data: ComposeData, work: Work, opening: Opening, star
   return id;
 }
 
+/** isNameless reports whether nobody names the machine of documents of other forms: what only the guest reads does not. */
+export const isNameless = (work: Work): boolean => !work.settings.name && work.documents.every((d) => d.role || isPlain(kindOf(d.text)));
+
 /** wrongs are what the page itself knows to be wrong, before anything is sent. */
-export function wrongs({opening, rendered, held, mismatch, data}: Omit<Submission, 'working'>): Wrong[] {
+export function wrongs({opening, rendered, held, mismatch, data, working}: Submission): Wrong[] {
   const out: Wrong[] = [];
-  const nameless = opening.ok && data.mode !== 'run' && !nameOf(opening.opened.tree);
+  const nameless = data.mode !== 'run' && (opening.ok ? !nameOf(opening.opened.tree) : data.mode === 'new' && isNameless(working.work));
   if (nameless) out.push({field: 'metadata.name', text: texts.errors.name});
   for (const [field, text] of held) out.push({field, text});
   if (mismatch) out.push({field: 'verify', text: texts.errors.verify});

@@ -4,7 +4,7 @@ import type {PasswordWork} from '../components/form/authentication';
 import type {RunOptions} from '../components/form/runonce';
 import {fresh, isNative} from './definition';
 import {draft, type Draft} from './draft';
-import {kindOf, nameFor} from './language';
+import {isPlain, kindOf, nameFor} from './language';
 import type {Doc, Machine, Settings, Template, Version} from './types';
 
 /** What the page is for: a new machine, a machine's definition, or one run of it. */
@@ -39,6 +39,17 @@ export function withoutBlank(documents: Doc[]): Doc[] {
   });
   if (!apart.some((d) => d.text === blank) || !apart.some((d) => d.text.trim() && d.text !== blank)) return apart;
   return apart.every((d) => d.text === blank || isCompanion(d.text)) ? apart : apart.filter((d) => d.text !== blank);
+}
+
+/** replaced is the work on a new machine when its documents are others. A definition that comes says itself what the machine boots from, so the template
+ * that was proposed goes; files that only the guest reads keep it. */
+export function replaced(work: Work, documents: Doc[]): Work {
+  const next = withoutBlank(documents);
+  const blank = fresh().text;
+  const came = work.documents.some((d) => d.text === blank) && !next.some((d) => d.text === blank);
+  if (!came || next.every((d) => d.role || isPlain(kindOf(d.text))) || next.some((d) => isNative(d.text))) return {...work, documents: next};
+  const {template: _, ...settings} = work.settings;
+  return {...work, documents: next, settings};
 }
 
 /** isCompanion reports whether a text holds nothing but what machines refer to, so that there is still one to be written. */

@@ -19,7 +19,7 @@ import {preparedOf} from '../lib/source';
 import {useSubmit} from '../lib/submit';
 import {fill} from '../lib/texts';
 import type {Diagnostic, Doc, Image, RenderResult} from '../lib/types';
-import {begin, useWork, withoutBlank, type ComposeData, type Work} from '../lib/work';
+import {begin, replaced, useWork, type ComposeData, type Work} from '../lib/work';
 import texts from '../texts/compose.json';
 
 /** The page: the definition is loaded first where there is one. */
@@ -105,7 +105,7 @@ function Desk({data, documents, images, working}: DeskProps) {
     const linked = linkedPlace(location.hash);
     if (linked) toPlace(linked);
   }, []);
-  const documentsPut = (d: Doc[]) => put((w) => ({...w, documents: data.mode === 'new' ? withoutBlank(d) : d}));
+  const documentsPut = (d: Doc[]) => put((w) => (data.mode === 'new' ? replaced(w, d) : {...w, documents: d}));
   const more = (d: Doc[]) => {
     if (d.length === 0) return;
     documentsPut(added(work.documents, d));

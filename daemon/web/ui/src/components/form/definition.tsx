@@ -1,11 +1,12 @@
 // The form as a whole: the parts of it in their order, for a definition in the native form; and what stands in its place for other forms.
-import {useEffect, useMemo, useRef, useState} from 'preact/hooks';
+import {useEffect, useRef, useState} from 'preact/hooks';
 import {convert} from '../../lib/api';
 import {edit, type Opened, type Opening} from '../../lib/definition';
 import {agentOf, mainPath, passwordOf, setAgent} from '../../lib/initial';
-import {remarkAt, sentence} from '../../lib/remarks';
+import {fieldOf, remarkAt, sentence} from '../../lib/remarks';
 import {preparedOf} from '../../lib/source';
 import {answersOf, fileOf} from '../../lib/sysprep';
+import {isNameless} from '../../lib/submit';
 import {fill} from '../../lib/texts';
 import type {Tree} from '../../lib/tree';
 import type {Diagnostic, Image, Settings} from '../../lib/types';
@@ -40,10 +41,34 @@ export interface DefinitionProps {
   onDocuments: () => void;
 }
 
+/** What was before a conversion, and what the daemon said of it. */
+interface Converted { before: Work; diagnostics: Diagnostic[] }
+
 /** The form, or what to do about a definition that it does not fit. */
 export function DefinitionForm(props: DefinitionProps) {
-  const {opening} = props;
-  return opening.ok ? <Parts {...props} opened={opening.opened} /> : <Unfit {...props} opening={opening} />;
+  const {opening, put} = props;
+  const [converted, setConverted] = useState<Converted>();
+  if (!opening.ok) return <Unfit {...props} opening={opening} onConverted={setConverted} />;
+  return <>
+    {converted && <AfterConversion converted={converted} onEnd={() => setConverted(undefined)} onUndo={() => {
+      put(() => converted.before);
+      setConverted(undefined);
+    }} />}
+    <Parts {...props} opened={opening.opened} />
+  </>;
+}
+
+/** AfterConversion says what the native form does not carry over, and takes the conversion back. */
+function AfterConversion({converted, onUndo, onEnd}: {converted: Converted; onUndo: () => void; onEnd: () => void}) {
+  const lost = converted.diagnostics.filter((d) => d.severity === 'warning');
+  return (
+    <div class="definition__said">
+      <Notice kind={lost.length > 0 ? 'warn' : 'ok'} title={texts.unfit.converted} actions={<Button small onClick={onUndo}>{texts.actions.undo}</Button>}
+        end={<Button kind="ghost" small icon="close" label={texts.actions.dismiss} onClick={onEnd} />}>
+        {lost.length > 0 && <ul class="foot__list">{lost.map((d, i) => <li key={i}>{d.field && <><code>{fieldOf(d.field)}</code>{' '}</>}{sentence(d)}</li>)}</ul>}
+      </Notice>
+    </div>
+  );
 }
 
 function useFormOf({opened, put, diagnostics, attempted, held, onHold}: DefinitionProps & {opened: Opened}): Form {
@@ -129,11 +154,11 @@ export function mismatched(opening: Opening, work: Work): boolean {
 }
 
 /** Unfit says why the form does not fit, and offers to convert what is of another form. */
-function Unfit({opening, work, put, data, onDocuments, images}: DefinitionProps & {opening: Opening & {ok: false}}) {
+function Unfit({opening, work, put, data, onDocuments, onConverted, images, attempted}: DefinitionProps & {opening: Opening & {ok: false}; onConverted: (converted: Converted) => void}) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string>();
-  const key = useMemo(() => work.documents, [work.documents]);
-  useEffect(() => setProblem(undefined), [key]);
+  useEffect(() => setProblem(undefined), [work.documents]);
+  const nameless = isNameless({...work, settings: {}});
   const go = async () => {
     setBusy(true);
     try {
@@ -141,7 +166,10 @@ function Unfit({opening, work, put, data, onDocuments, images}: DefinitionProps 
       const result = await convert({...settings, ...(image ? {image} : {}), documents: work.documents, to: 'native'});
       const wrong = result.diagnostics.find((d) => d.severity === 'error');
       if (wrong) setProblem(sentence(wrong));
-      else put((w) => ({...w, documents: result.documents.map((d) => ({...d, name: d.name ?? 'machine.yaml'})), settings: template ? {template} : {}}));
+      else {
+        onConverted({before: work, diagnostics: result.diagnostics});
+        put((w) => ({...w, documents: result.documents.map((d) => ({...d, name: d.name ?? 'machine.yaml'})), settings: template ? {template} : {}}));
+      }
     } catch (e) {
       setProblem(problemText(e));
     }
@@ -154,7 +182,7 @@ function Unfit({opening, work, put, data, onDocuments, images}: DefinitionProps 
         <Button kind="ghost" onClick={onDocuments}>{texts.actions.toDocuments}</Button>
       </>}>{fill(texts.unfit[opening.why], {line: opening.line ?? 1})}</Notice>
       {problem && <Notice kind="bad">{problem}</Notice>}
-      {data.mode === 'new' && <BesideDocuments settings={work.settings} templates={data.templates} images={images} version={data.version} onSettings={(settings) => put((w) => ({...w, settings}))} />}
+      {data.mode === 'new' && <BesideDocuments nameless={nameless} error={nameless && attempted && !work.settings.name ? texts.errors.name : undefined} settings={work.settings} templates={data.templates} images={images} version={data.version} onSettings={(settings) => put((w) => ({...w, settings}))} />}
     </div>
   );
 }

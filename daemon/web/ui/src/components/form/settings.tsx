@@ -7,7 +7,9 @@ import {SelectField, TextField} from '../field';
 import {useTyped} from './controls';
 
 /** What the part needs. */
-export interface BesideProps { settings: Settings; onSettings: (settings: Settings) => void; templates: Template[]; images: Image[]; version: Version }
+export interface BesideProps { settings: Settings; onSettings: (settings: Settings) => void; templates: Template[]; images: Image[]; version: Version;
+  /** The documents do not name the machine. */
+  nameless: boolean; error: string | undefined }
 
 const units: Record<string, number> = {K: 1e3, M: 1e6, G: 1e9, T: 1e12, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40};
 
@@ -25,7 +27,7 @@ export function sizeOf(bytes: number | undefined): string {
 }
 
 /** The part beside documents of other forms. */
-export function BesideDocuments({settings, onSettings, templates, images, version}: BesideProps) {
+export function BesideDocuments({settings, onSettings, templates, images, version, nameless, error}: BesideProps) {
   const put = (field: keyof Settings, value: string | number | undefined) => {
     const {[field]: _, ...rest} = settings;
     onSettings(value ? {...rest, [field]: value} as Settings : rest);
@@ -42,7 +44,8 @@ export function BesideDocuments({settings, onSettings, templates, images, versio
       <h2 id="part-beside">{texts.settings.title}</h2>
       <p class="field__help">{texts.settings.help}</p>
       <div class="form">
-        <TextField label={texts.general.name} help={texts.general.nameHelp} optional value={settings.name ?? ''} onValue={(v) => put('name', v.trim())} placeholder={texts.settings.default} data-field="metadata.name" />
+        <TextField label={texts.general.name} help={texts.general.nameHelp} optional={!nameless} error={error} value={settings.name ?? ''} onValue={(v) => put('name', v.trim())}
+          placeholder={nameless ? 'web-1' : texts.settings.default} data-field="metadata.name" />
         <SelectField label={texts.general.from} value={source} onValue={choose} data-field="source">
           <option value="">{texts.settings.default}</option>
           {templates.length > 0 && <optgroup label={texts.general.fromTemplates}>
