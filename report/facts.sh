@@ -101,6 +101,53 @@ agent() {
 	done
 }
 
+# milliseconds SECONDS.MICROSECONDS: of the journal's monotonic times; fails for
+# anything else.
+milliseconds() {
+	case ${1%%.*} in
+	'' | *[!0-9]* | 0?*) return 1 ;;
+	esac
+	case ${1#*.} in
+	[0-9][0-9][0-9][0-9][0-9][0-9]) ;;
+	*) return 1 ;;
+	esac
+	fraction=${1#*.}
+	echo $((${1%%.*} * 1000 + 1${fraction%???} - 1000))
+}
+
+# parts: when the stages of Ignition ran, as a JSON array.
+parts() {
+	comma= name=
+	printf '['
+	journalctl --boot --identifier=ignition --output=short-monotonic --no-pager 2>/dev/null | while IFS= read -r line; do
+		now=${line#*[}
+		now=${now%%]*}
+		now=$(milliseconds "${now##* }") || continue
+		case $line in
+		*': Stage: fetch' | *': Stage: fetch-offline') stage=init-local ;;
+		*': Stage: kargs' | *': Stage: disks' | *': Stage: mount') stage=init-network ;;
+		*': Stage: files' | *': Stage: umount') stage=modules-config ;;
+		*': Ignition finished successfully')
+			[ -n "$name" ] && [ "$now" -ge "$begun" ] || continue
+			took=$((now - begun))
+			printf '%s{"stage":"%s","module":"%s","start":%d.%03d,"seconds":%d.%03d,"outcome":"SUCCESS"}' "$comma" "$stage" "$name" \
+				$((begun / 1000)) $((begun % 1000)) $((took / 1000)) $((took % 1000))
+			comma=, name=
+			continue
+			;;
+		*) continue ;;
+		esac
+		begun=$now name=${line##* }
+	done
+	printf ']'
+}
+
+# uptime: for how many seconds the kernel has run.
+uptime() {
+	read -r up _ </proc/uptime
+	echo "$up"
+}
+
 # Where systemd set the guest up by itself, from credentials, at every boot, no other
 # note tells the first one from the others.
 note=/var/lib/vmseed/reported
@@ -138,6 +185,7 @@ result() {
 		agent=$(systemctl --version | sed -n 's/^\(systemd [0-9]*\).*/\1/p') platform=credentials
 		[ -e "$note" ] || first=true
 	fi
+	printf '"uptime":%s,"modules":%s,' "$(uptime)" "$(parts)"
 	printf '"result":{"firstBoot":%s,"agent":%s,"dataSource":%s,"hostname":%s' "$first" "$(quote "${agent:-Ignition}")" \
 		"$(quote "$platform")" "$(quote "$(cat /proc/sys/kernel/hostname)")"
 	printf ',"errors":%s' "$(echo "$errors" | list)"

@@ -21,6 +21,11 @@ const fakeTools = `
 journalctl() {
 	case "$*" in
 	*--priority=warning*) printf '%s\n' 'warning at $.x, line 1: Unused key "a\b"' 'warning at a	tab' 'GET error: no route' ;;
+	*--output=short-monotonic*) printf '%s\n' '[    8.012345] localhost ignition[232]: Ignition Debian 2.14.0+ds1-1+b6' \
+		'[    8.098765] localhost ignition[232]: Stage: fetch-offline' '[    9.100000] localhost ignition[232]: Ignition finished successfully' \
+		'[   10.000001] localhost ignition[240]: Stage: disks"}' '[x] localhost ignition[240]: Stage: files' '-- a note of the journal --' \
+		'[   12.500000] localhost ignition[250]: Stage: files' '[   12.600000] localhost ignition[250]: op(1): [started]  writing' \
+		'[   14.250000] web ignition[250]: Ignition finished successfully' '[   15.250000] web ignition[250]: Ignition finished successfully' ;;
 	*) printf '%s\n' 'Ignition Debian 2.14.0+ds1-1+b6' 'Stage: fetch' ;;
 	esac
 }
@@ -57,6 +62,11 @@ func TestIgnitionReporterSpeaksJSON(t *testing.T) {
 			m, err := report.Parse(out, "ns/vm", time.Now())
 			if err != nil {
 				t.Fatal(err)
+			}
+			parts := []report.Module{{Stage: report.Local, Name: "fetch-offline", Start: 8.098, Seconds: 1.002, Outcome: report.Success},
+				{Stage: report.Config, Name: "files", Start: 12.5, Seconds: 1.75, Outcome: report.Success}}
+			if diff := cmp.Diff(parts, m.Event.Modules); diff != "" || m.Event.Uptime <= 0 {
+				t.Errorf("uptime %v, modules: -want +got:\n%s", m.Event.Uptime, diff)
 			}
 			got := m.Event.Result
 			want := []string{`warning at $.x, line 1: Unused key "a\b"`, "warning at atab", `the unit odd\x2dname.service failed (exit-code)`}
