@@ -23,7 +23,7 @@ export function BootChart({boot, going}: {boot: Boot; /** It goes on. */ going: 
         </tr>
       </thead>
       {boot.early.length > 0 && <tbody>{boot.early.map((b) => <Row key={b.name} bar={b} scale={scale} span={boot.span} label={early(b.name)} quiet />)}</tbody>}
-      {boot.rows.map((r) => <Stage key={r.name} row={r} agent={boot.agent} scale={scale} span={boot.span} />)}
+      {boot.rows.map((r, i) => <Stage key={r.name} row={r} absent={absent(boot, i, going)} agent={boot.agent} scale={scale} span={boot.span} />)}
     </table>
   );
 }
@@ -48,8 +48,14 @@ const minutes = (s: number): string => `${Math.floor(s / 60)}:${String(Math.floo
 
 const percent = (seconds: number, span: number): string => `${Math.round((10000 * Math.min(seconds, span)) / span) / 100}%`;
 
+/** absent says why a stage has no bar: the guest did not tell of it, never came to it, or has yet to. */
+function absent(boot: Boot, i: number, going: boolean): string {
+  if (boot.rows.slice(i + 1).some((r) => r.bar) || boot.last?.stage === 'done') return words.untold;
+  return going ? words.waiting : words.unreached;
+}
+
 /** A stage with its parts: those that took long, and a line for the others. */
-function Stage({row, agent, scale, span}: {row: StageRow; agent: string; scale: number; span: number}) {
+function Stage({row, absent, agent, scale, span}: {row: StageRow; absent: string; agent: string; scale: number; span: number}) {
   const [open, setOpen] = useState(false);
   const [title, does] = stageWords(row.name, agent);
   const hint = agent ? does : undefined;
@@ -60,7 +66,7 @@ function Stage({row, agent, scale, span}: {row: StageRow; agent: string; scale: 
     <tbody class="timeline__stage">
       {row.bar
         ? <Row bar={row.bar} inside={row.parts} scale={scale} span={span} label={title ?? ''} hint={hint} stage />
-        : <tr class="timeline__row timeline__row--stage is-waiting"><th scope="row"><Label label={title ?? ''} hint={hint} /></th><td class="timeline__line"><span class="timeline__track" /></td><td class="num timeline__began" /><td class="num muted">{words.waiting}</td></tr>}
+        : <tr class="timeline__row timeline__row--stage is-waiting"><th scope="row"><Label label={title ?? ''} hint={hint} /></th><td class="timeline__line"><span class="timeline__track" /></td><td class="num timeline__began" /><td class="num muted">{absent}</td></tr>}
       {parts.map((b) => <Row key={`${b.name} ${b.start}`} bar={b} scale={scale} span={span} label={b.name} />)}
       {short.length > 0 && (
         <tr class="timeline__more">
