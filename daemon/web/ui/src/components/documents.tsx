@@ -46,7 +46,11 @@ export default function Documents({value, onChange, diagnostics: said = none, se
     setOpen(index);
     setPlace((before) => ({diagnostic: d, turn: (before?.turn ?? 0) + 1}));
   };
-  useEffect(() => { if (at) goTo(at.diagnostic); }, [at?.turn]);
+  useEffect(() => {
+    if (!at || granted.has(at)) return;
+    granted.add(at);
+    goTo(at.diagnostic);
+  }, [at?.turn]);
   const add = (more: Doc[]) => {
     const next = added(value, more);
     onChange?.(next);
@@ -73,6 +77,9 @@ export default function Documents({value, onChange, diagnostics: said = none, se
     </section>
   );
 }
+
+/** The wishes that were granted: who comes back to the documents is not taken to the same place again. */
+const granted = new WeakSet<Place>();
 
 const none: Diagnostic[] = [];
 const blank: Doc[] = [{text: ''}];

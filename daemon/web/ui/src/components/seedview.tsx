@@ -26,7 +26,7 @@ export function SeedView({seed, last, stale}: SeedViewProps) {
     [texts.facts.uuid, seed.uuid, last?.uuid],
   ];
   return (
-    <div class={stale ? 'seed is-stale' : 'seed'} aria-busy={stale}>
+    <div class={stale ? 'seed is-stale' : 'seed'}>
       {facts.some(([, value]) => value) && <dl class="seed__facts">
         {facts.map(([name, value, before]) => value && (
           <div key={name}><dt>{name}</dt><dd><code>{value}</code>{before !== undefined && before !== value && <span class="tag tag--busy">{texts.change.changed}</span>}</dd></div>
