@@ -52,6 +52,7 @@ export default function Documents({value, onChange, diagnostics: said = none, se
     goTo(at.diagnostic);
   }, [at?.turn]);
   const add = (more: Doc[]) => {
+    if (!more.length) return;
     const next = added(value, more);
     onChange?.(next);
     setOpen(next.length - more.length);
