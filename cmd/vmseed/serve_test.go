@@ -3,6 +3,8 @@ package main
 import (
 	"bufio"
 	"context"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +20,7 @@ import (
 
 // daemons are the commands of scripts about vmseed serve.
 func daemons() map[string]func(*testscript.TestScript, bool, []string) {
-	return map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "define": define}
+	return map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "define": define, "page": page}
 }
 
 var (
@@ -89,6 +91,24 @@ type running struct{}
 func last(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return lines[len(lines)-1]
+}
+
+// page opens a page of the daemon, and looks for a text in it.
+func page(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: page PATH TEXT")
+	}
+	c, err := client.New(client.Options{URL: ts.Getenv("VMSEED_HOST"), CAFile: ts.Getenv("VMSEED_CA")})
+	ts.Check(err)
+	defer c.Close()
+	answer, err := c.HTTP().Get(ts.Getenv("VMSEED_HOST") + args[0])
+	ts.Check(err)
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	ts.Check(err)
+	if answer.StatusCode != http.StatusOK || !strings.Contains(string(text), args[1]) {
+		ts.Fatalf("%s: %s\n%s", args[0], answer.Status, text)
+	}
 }
 
 // define has the daemon take in the machines of files, without starting them.
