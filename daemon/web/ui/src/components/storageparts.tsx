@@ -1,3 +1,4 @@
+import type {ComponentChildren} from 'preact';
 import {useMemo, useState} from 'preact/hooks';
 import {bytes, count} from '../lib/format';
 import {isCD, isFree, usable} from '../lib/storage';
@@ -29,7 +30,7 @@ export function Images({images, onImport}: {images: Image[]; onImport: (i: Image
       <table class="table table--cards storage">
         <thead>
           <tr>
-            <th scope="col">{texts.name}</th><th scope="col">{texts.file}</th><th scope="col" class="storage__format">{texts.format}</th>
+            <th scope="col">{texts.name}</th><th scope="col" class="storage__file">{texts.file}</th><th scope="col" class="storage__format">{texts.format}</th>
             <th scope="col" class="num storage__size">{texts.size}</th><th scope="col" class="num storage__size">{texts.fileSize}</th>
             <th scope="col" class="storage__actions"><span class="sr">{texts.actions}</span></th>
           </tr>
@@ -65,7 +66,7 @@ export function Templates({templates, onRemove}: {templates: Template[]; onRemov
       <table class="table table--cards storage">
         <thead>
           <tr>
-            <th scope="col">{texts.name}</th><th scope="col">{texts.status}</th><th scope="col">{texts.guest}</th><th scope="col">{texts.login}</th>
+            <th scope="col">{texts.name}</th><th scope="col" class="storage__status">{texts.status}</th><th scope="col" class="storage__guest">{texts.guest}</th><th scope="col" class="storage__guest">{texts.login}</th>
             <th scope="col" class="storage__created">{texts.created}</th><th scope="col" class="storage__actions"><span class="sr">{texts.actions}</span></th>
           </tr>
         </thead>
@@ -92,17 +93,20 @@ export function Templates({templates, onRemove}: {templates: Template[]; onRemov
 const some = 100;
 
 /** The disks: those that belong to nothing, or all. */
-export function Disks({disks, templates, onRemove}: {disks: Disk[]; templates: Template[]; onRemove: (d: Disk) => void}) {
+export function Disks({disks, templates, head, onRemove}: {disks: Disk[]; templates: Template[]; /** What stands above, beside the choice. */ head: ComponentChildren; onRemove: (d: Disk) => void}) {
   const free = useMemo(() => disks.filter(isFree), [disks]);
   const [all, setAll] = useState(true);
   const [limit, setLimit] = useState(some);
   const names = useMemo(() => new Map(templates.map((t) => [t.id, t.name])), [templates]);
-  if (disks.length === 0) return <Empty icon="disk" title={texts.noDisks} text={texts.noDisksText} />;
+  if (disks.length === 0) return <>{head}<Empty icon="disk" title={texts.noDisks} text={texts.noDisksText} /></>;
   const shown = all ? disks : free;
   return <>
-    <div class="chips" role="group" aria-label={texts.which}>
-      <button type="button" class="chip" aria-pressed={all} onClick={() => setAll(true)}>{texts.all} <span class="chip__count num">{count(disks.length)}</span></button>
-      <button type="button" class="chip" aria-pressed={!all} onClick={() => setAll(false)}>{texts.free} <span class="chip__count num">{count(free.length)}</span></button>
+    <div class="section__head">
+      {head}
+      <div class="chips" role="group" aria-label={texts.which}>
+        <button type="button" class="chip" aria-pressed={all} onClick={() => setAll(true)}>{texts.all} <span class="chip__count num">{count(disks.length)}</span></button>
+        <button type="button" class="chip" aria-pressed={!all} onClick={() => setAll(false)}>{texts.free} <span class="chip__count num">{count(free.length)}</span></button>
+      </div>
     </div>
     {shown.length === 0 ? <p class="muted">{texts.noFree}</p> : <DiskTable disks={shown.slice(0, limit)} names={names} onRemove={onRemove} />}
     {shown.length > limit && <div><Button small onClick={() => setLimit(limit + some)}>{fill(texts.more, {count: Math.min(some, shown.length - limit)})}</Button></div>}
@@ -115,7 +119,7 @@ function DiskTable({disks, names, onRemove}: {disks: Disk[]; names: Map<string, 
       <table class="table table--cards storage">
         <thead>
           <tr>
-            <th scope="col">{texts.name}</th><th scope="col">{texts.status}</th><th scope="col">{texts.owner}</th><th scope="col" class="num storage__size">{texts.size}</th>
+            <th scope="col">{texts.name}</th><th scope="col" class="storage__status">{texts.status}</th><th scope="col" class="storage__owner">{texts.owner}</th><th scope="col" class="num storage__size">{texts.size}</th>
             <th scope="col" class="num storage__size">{texts.used}</th><th scope="col" class="storage__created">{texts.created}</th>
             <th scope="col" class="storage__actions storage__actions--one"><span class="sr">{texts.actions}</span></th>
           </tr>

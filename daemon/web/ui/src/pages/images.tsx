@@ -51,8 +51,8 @@ export default function Page({data}: {data: ImagesData}) {
         <Templates templates={storage.templates} onRemove={(t) => void remove('templates', t)} />
       </section>
       <section class="section" aria-labelledby="disks">
-        <div><h2 id="disks">{texts.disks}</h2><p class="page__lead">{texts.disksText}</p></div>
-        <Disks disks={storage.disks} templates={storage.templates} onRemove={(d) => void remove('disks', d)} />
+        <Disks disks={storage.disks} templates={storage.templates} onRemove={(d) => void remove('disks', d)}
+          head={<div><h2 id="disks">{texts.disks}</h2><p class="page__lead">{texts.disksText}</p></div>} />
       </section>
       {importing && <ImportDialog image={importing} domains={storage.domains} taken={storage.templates.map((t) => t.name)} onClose={() => setImporting(undefined)} onBegun={begun} />}
     </div>
