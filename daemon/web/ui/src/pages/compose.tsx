@@ -8,18 +8,20 @@ import {Notice, problemText} from '../components/notice';
 import Preview from '../components/preview';
 import {Tabs} from '../components/tabs';
 import {RelativeTime} from '../components/time';
+import {act, why} from '../lib/actions';
 import {get} from '../lib/api';
 import {added} from '../lib/documents';
 import {counted} from '../lib/counted';
 import {forPreview, fresh, open} from '../lib/definition';
-import {useIncoming, usePlaces, useWide} from '../lib/composing';
+import {useIncoming, usePlaces, useUntilDown, useWide} from '../lib/composing';
 import {linkedPlace} from '../lib/linked';
 import {capital, fieldOf} from '../lib/remarks';
 import {preparedOf} from '../lib/source';
 import {useSubmit} from '../lib/submit';
 import {fill} from '../lib/texts';
-import type {Diagnostic, Doc, Image, RenderResult} from '../lib/types';
+import type {Diagnostic, Doc, Image, Machine, RenderResult} from '../lib/types';
 import {begin, replaced, useWork, type ComposeData, type Work} from '../lib/work';
+import actions from '../texts/actions.json';
 import texts from '../texts/compose.json';
 
 /** The page: the definition is loaded first where there is one. */
@@ -118,7 +120,7 @@ function Desk({data, documents, images, working}: DeskProps) {
   const noSeed = data.mode === 'run' && work.run.noSeed && !(opening.ok && preparedOf(opening.opened.tree) !== undefined);
   const preview = noSeed ? <section class="preview"><h2>{texts.previewTitle}</h2><p class="muted">{texts.previewNone}</p></section>
     : <Preview documents={shown} settings={data.mode === 'new' ? work.settings : undefined} machine={data.machine} generation={data.mode === 'run' && work.run.newGeneration ? 1 : undefined}
-      onResult={onResult} onPlace={toPlace} />;
+      initialize={data.mode === 'run' && work.run.initialize} quiet={view === 'documents'} onResult={onResult} onPlace={toPlace} />;
   const tabs = [{id: 'form', label: texts.tabs.form}, {id: 'documents', label: texts.tabs.documents}, ...(wide ? [] : [{id: 'preview', label: texts.tabs.preview}])];
   return <>
     <div class={over ? 'desk is-over' : 'desk'} ref={root}>
@@ -146,15 +148,22 @@ function heldAfter(held: Map<string, string>, path: string, why: string | undefi
   return next;
 }
 
+/** Running says that a machine has to be shut down before it can be started with other data. */
+function Running({machine}: {machine: Machine}) {
+  const now = useUntilDown(machine);
+  if (!now || now.status === 'down') return null;
+  const down = !why('shutdown', now) && <Button small onClick={() => void act('shutdown', [now])}>{actions.shutdown}</Button>;
+  return <Notice kind="warn" end={down}>{fill(texts.errors.running, {name: now.name})}</Notice>;
+}
+
 /** Foot has the buttons, and over them what keeps the work from being done. */
 function Foot({data, submit, onGo, onLeave}: {data: ComposeData; submit: ReturnType<typeof useSubmit>; onLeave: () => void; onGo: (w: {field?: string; diagnostic?: Diagnostic}) => void}) {
   const back = data.machine ? `/machines/${encodeURIComponent(data.machine.id)}` : '/machines';
   const {wrong, problem, busy} = submit;
-  const running = data.mode === 'run' && data.machine && data.machine.status !== 'down';
   return (
     <div class="foot">
       <div class="foot__said" role="status">
-        {running && !problem && <Notice kind="warn">{fill(texts.errors.running, {name: data.machine?.name ?? ''})}</Notice>}
+        {data.mode === 'run' && data.machine && !problem && <Running machine={data.machine} />}
         {problem && <Notice kind="bad" title={texts.errors.head}>{capital(problem)}</Notice>}
         {wrong.length > 0 && <Notice kind="bad" title={counted(wrong.length, texts.errors.wrong)}>
           <ul class="foot__list">{wrong.slice(0, 5).map((w, i) => <li key={i}><button type="button" class="link" onClick={() => onGo(w)}>{w.field && w.diagnostic && <><code>{fieldOf(w.field)}</code>{' '}</>}{w.text}</button></li>)}</ul>
