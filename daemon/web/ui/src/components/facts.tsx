@@ -2,6 +2,7 @@ import type {ComponentChildren} from 'preact';
 import {useEffect, useState} from 'preact/hooks';
 import {running} from '../lib/actions';
 import {get} from '../lib/api';
+import {bytes} from '../lib/format';
 import {toast} from '../lib/shout';
 import {fill} from '../lib/texts';
 import type {Disk, Machine, Template} from '../lib/types';
@@ -14,8 +15,8 @@ const words = texts.facts;
 
 /** What is known of a machine, in pairs of words. */
 export function Facts({machine: m}: {machine: Machine}) {
-  const template = useNamed<Template>(m.template ? '/templates/' : '', m.template ? [m.template] : []);
-  const disks = useNamed<Disk>('/disks/', m.disks ?? []);
+  const template = useTemplate(m.template);
+  const disks = useDisks(m.disks ?? []);
   const result = m.firstBoot?.result;
   const live = running(m.status);
   return (
@@ -23,13 +24,13 @@ export function Facts({machine: m}: {machine: Machine}) {
       <header class="card__head"><h2 id="facts-title">{words.title}</h2></header>
       <dl class="pairs card__body">
         <Pair name={words.addresses}>{(m.addresses ?? []).length > 0 ? m.addresses?.map((a) => <Copied key={a} what={words.addresses} text={a} />) : <span class="muted">{live ? words.noAddresses : words.noAddressesOff}</span>}</Pair>
-        <Pair name={words.ssh}><SSH machine={m} login={template[0]?.login} live={live} /></Pair>
+        <Pair name={words.ssh}><SSH machine={m} login={template?.login} live={live} /></Pair>
         {m.started && <Pair name={words.started}><RelativeTime time={m.started} />{live && <div class="muted">{around(words.running, <Elapsed from={m.started} />)}</div>}</Pair>}
         {m.ended && !live && <Pair name={words.ended}><RelativeTime time={m.ended} /></Pair>}
         <Pair name={words.created}><RelativeTime time={m.created} /></Pair>
         <Pair name={words.namespace}>{m.namespace}</Pair>
-        {m.template && <Pair name={words.template}>{template[0]?.name ?? m.template}</Pair>}
-        {(m.disks ?? []).length > 0 && <Pair name={words.disks}>{m.disks?.map((id, i) => <div key={id}>{disks[i]?.name ?? <span class="mono">{id}</span>}</div>)}</Pair>}
+        {m.template && <Pair name={words.template}>{template ? <a href="/images#templates">{template.name}</a> : <span class="mono">{m.template}</span>}</Pair>}
+        {disks.length > 0 && <Pair name={words.disks}>{disks.map((d) => <div key={d.id}><a href="/images#disks">{d.name}</a> <span class="muted num">{bytes(d.size)}</span></div>)}</Pair>}
         <Pair name={words.id}><Copied what={words.id} text={m.id} /></Pair>
         {result?.instance && <Pair name={words.instance}><span class="mono">{result.instance}</span></Pair>}
         {!!m.generation && <Pair name={words.generation}>{m.generation}</Pair>}
@@ -41,15 +42,27 @@ export function Facts({machine: m}: {machine: Machine}) {
   );
 }
 
-/** useNamed reads objects by their ids, for their names. What cannot be read is left out. */
-function useNamed<T>(path: string, ids: string[]): (T | undefined)[] {
-  const [found, set] = useState<(T | undefined)[]>([]);
+/** useTemplate reads the template that a machine was made from. */
+function useTemplate(id: string | undefined): Template | undefined {
+  const [found, set] = useState<Template | undefined>();
+  useEffect(() => {
+    if (!id) return;
+    const abort = new AbortController();
+    get<Template>('/templates/' + encodeURIComponent(id), abort.signal).then(set, () => undefined);
+    return () => abort.abort();
+  }, [id]);
+  return found;
+}
+
+/** useDisks reads a machine's disks, in its order. Those that cannot be read are left out. */
+function useDisks(ids: string[]): Disk[] {
+  const [found, set] = useState<Disk[]>([]);
   useEffect(() => {
     if (ids.length === 0) return;
     const abort = new AbortController();
-    void Promise.all(ids.map((id) => get<T>(path + encodeURIComponent(id), abort.signal).catch(() => undefined))).then((all) => { if (!abort.signal.aborted) set(all); });
+    get<{items: Disk[]}>('/disks', abort.signal).then(({items}) => set(ids.flatMap((id) => items.find((d) => d.id === id) ?? [])), () => undefined);
     return () => abort.abort();
-  }, [path, ids.join()]);
+  }, [ids.join()]);
   return found;
 }
 
