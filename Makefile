@@ -8,8 +8,7 @@
 # make crds           write the definitions of KubeVirt's kinds (kube/config/crd) anew
 # make deb            build the Debian package of a node; make deb-check installs it on a copy of this host, as root
 # make controller-image  write the controller's container image, as an OCI layout
-# make kube           the tests of the module kube, on a control plane that it builds first
-# make kube-extended  what of them make test has no time for
+# make kube           the tests of the module kube, on a control plane and with a virtctl that it builds first
 # make interop        other people's clients, run against vmseed serve and booted guests
 # make web            the page: types, units, and that daemon/web/dist is what daemon/web/ui gives
 # make page           build daemon/web/dist anew
@@ -23,7 +22,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: check-go build tools guest guest-ignition demo unit cross conformance e2e interop page web kube kube-extended kube-up virtctl crds deb deb-check controller-image fuzz bench golden test clean
+.PHONY: check-go build tools guest guest-ignition demo unit cross conformance e2e interop page web kube kube-up virtctl crds deb deb-check controller-image fuzz bench golden test clean
 
 FUZZTIME ?= 60s
 E2E_TIMEOUT ?= 60m
@@ -178,15 +177,8 @@ controller-image: check-go
 
 kube: check-go
 	@$(SUMMARY) step kube control-plane ./tools/controlplane/build.sh
+	@$(SUMMARY) step kube virtctl ./tools/virtctl/build.sh
 	@$(SUMMARY) test kube -C kube -count=1 -timeout $(E2E_TIMEOUT) -p 2 -tags conformance,e2e ./...
-
-# What make test has no time for: KubeVirt's own client, which takes minutes to build, guests on CNI networks with their
-# persistent disks, and the Debian package, for which lintian should be installed.
-kube-extended: check-go
-	@$(SUMMARY) step kube-extended control-plane ./tools/controlplane/build.sh
-	@$(SUMMARY) step kube-extended virtctl ./tools/virtctl/build.sh
-	@$(SUMMARY) step kube-extended package kube/packaging/check.sh
-	@$(SUMMARY) test kube-extended -C kube -count=1 -timeout $(E2E_TIMEOUT) -p 1 -tags conformance,e2e,extended ./subresources ./e2e ./e2e/network
 
 virtctl: check-go
 	@./tools/virtctl/build.sh

@@ -1,4 +1,4 @@
-//go:build e2e && linux && extended
+//go:build e2e && linux
 
 package network
 
