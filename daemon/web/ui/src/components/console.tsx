@@ -70,7 +70,7 @@ function Session({machine}: {machine: Machine}) {
       <div class="console__bar" ref={bar} role="toolbar" aria-label={texts.tabs.console}>
         <State state={state} onAgain={() => parts.current?.link.connect()} />
         <Button small kind="ghost" icon="copy" onClick={type((p) => copy(p.screen))}>{words.copy}</Button>
-        <Button small kind="ghost" icon="down" onClick={type((p) => void pasteClipboard(p.screen))}>{words.paste}</Button>
+        <Button small kind="ghost" onClick={type((p) => void pasteClipboard(p.screen))}>{words.paste}</Button>
         <Button small kind="ghost" title={words.sizeTitle} disabled={state.kind !== 'open'} onClick={type(fitShell)}>{words.size}</Button>
         <Button small kind="ghost" icon="show" title={words.readerTitle} aria-pressed={readable} onClick={type((p) => { p.screen.readable(!readable); setReadable(!readable); })}>{words.reader}</Button>
       </div>
