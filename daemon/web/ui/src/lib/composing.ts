@@ -1,8 +1,9 @@
 // Where things are on the page that writes a definition: whether there is room for the preview beside it, and how to get to a field or a line.
 import type {RefObject} from 'preact';
 import {useEffect, useRef, useState} from 'preact/hooks';
+import {get} from './api';
 import {closest} from './remarks';
-import type {Diagnostic} from './types';
+import type {Diagnostic, Machine} from './types';
 
 const room = '(min-width: 1100px)';
 
@@ -16,6 +17,23 @@ export function useWide(): boolean {
     return () => query.removeEventListener('change', change);
   }, []);
   return wide;
+}
+
+/** How often a machine that has to be down is looked at, in ms. */
+const look = 2000;
+
+/** useUntilDown is a machine as it is, looked at until it is down. */
+export function useUntilDown(machine: Machine | undefined): Machine | undefined {
+  const [now, setNow] = useState(machine);
+  const waits = now !== undefined && now.status !== 'down';
+  useEffect(() => {
+    if (!waits) return undefined;
+    const timer = setInterval(() => {
+      if (!document.hidden) get<Machine>('/machines/' + encodeURIComponent(now.id)).then(setNow, () => undefined);
+    }, look);
+    return () => clearInterval(timer);
+  }, [waits]);
+  return now;
 }
 
 /** focusField unfolds and focuses the control of a field, and reports whether there is one. */
