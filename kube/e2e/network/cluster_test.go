@@ -86,9 +86,11 @@ func shared(t *testing.T) *world {
 
 func begin(t *testing.T) (*world, error) {
 	var err error
-	// The sockets of VMs have long names already.
-	if lab.dir, err = os.MkdirTemp("", "knet"); err != nil {
-		return nil, err
+	if lab.dir == "" {
+		// The sockets of VMs have long names already.
+		if lab.dir, err = os.MkdirTemp("", "knet"); err != nil {
+			return nil, err
+		}
 	}
 	w := &world{dir: lab.dir}
 	program := filepath.Join(w.dir, "vmseed-kube")
