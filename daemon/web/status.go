@@ -53,7 +53,7 @@ type boot struct {
 // boot judges as the script does: a boot that goes on counts before the one that was.
 func (p *pages) boot(m client.Machine) boot {
 	switch daemon.Status(m.Status) {
-	case daemon.PoweringUp, daemon.WaitForLaunch, daemon.Rebooting:
+	case daemon.PoweringUp, daemon.WaitForLaunch:
 		if m.Progress == nil {
 			return boot{Kind: "going", Text: p.text("machines.waiting")}
 		}

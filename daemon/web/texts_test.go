@@ -88,7 +88,7 @@ func TestBoot(t *testing.T) {
 		"done":                 {client.Machine{Status: string(daemon.Up), Initialized: true, FirstBoot: final(true)}, boot{Kind: "ok"}},
 		"failed":               {client.Machine{Status: string(daemon.Up), FirstBoot: final(false, "no disk", "no net")}, boot{Kind: "failed", Text: "no disk"}},
 		"failed, and no words": {client.Machine{Status: string(daemon.Down), FirstBoot: final(false)}, boot{Kind: "failed"}},
-		"again":                {client.Machine{Status: string(daemon.Rebooting), FirstBoot: final(true)}, boot{Kind: "going", Text: "Waiting for the guest"}},
+		"still ending":         {client.Machine{Status: string(daemon.Rebooting), FirstBoot: final(true)}, boot{Kind: "ok"}},
 	} {
 		if got := p.boot(tt.m); got != tt.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tt.want)

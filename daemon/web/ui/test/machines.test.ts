@@ -42,6 +42,8 @@ test('a boot that goes on counts before the one that was', () => {
   assert.equal(bootOf(machine('1', {status: 'up', firstBoot: done})), 'ok');
   assert.equal(bootOf(machine('1', {status: 'up', firstBoot: {...done, ok: false}})), 'failed');
   assert.equal(bootOf(machine('1', {status: 'powering_up', firstBoot: done})), 'going');
+  assert.equal(bootOf(machine('1', {status: 'reboot_in_progress', firstBoot: done})), 'ok', 'what it was before goes on until the guest is down');
+  assert.equal(bootOf(machine('1', {status: 'down', progress: {stage: 'booting', time: 't'}})), 'none', 'it was stopped while it booted');
   assert.equal(bootOf(machine('1', {status: 'down', initialized: true})), 'ok', 'a guest of an answer file says nothing else');
   assert.equal(bootOf(machine('1', {status: 'up', progress: {stage: 'booting', time: 't'}})), 'none', 'it was taken to be up');
 });

@@ -64,7 +64,7 @@ function walk(e: TargetedKeyboardEvent<HTMLTableSectionElement>, rows: number, r
   if (e.defaultPrevented || (e.key !== 'ArrowDown' && e.key !== 'ArrowUp')) return;
   const body = e.currentTarget;
   const row = e.target instanceof Element ? e.target.closest('tr') : null;
-  const to = Number(row?.ariaRowIndex) - 2 + (e.key === 'ArrowDown' ? 1 : -1);
+  const to = Number(row?.getAttribute('aria-rowindex')) - 2 + (e.key === 'ArrowDown' ? 1 : -1);
   if (!row || !(to >= 0 && to < rows)) return;
   e.preventDefault();
   const controls = (r: Element) => [...r.querySelectorAll<HTMLElement>('a, button, input')];

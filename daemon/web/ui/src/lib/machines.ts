@@ -61,8 +61,7 @@ export type Boot = 'none' | 'going' | 'ok' | 'failed';
 
 /** bootOf judges by what the machine says; a boot that is under way counts before the one that was. */
 export function bootOf(m: Machine): Boot {
-  if (m.progress && !ended(m.progress.stage) && m.status !== 'up') return 'going';
-  if (m.status === 'powering_up' || m.status === 'wait_for_launch' || m.status === 'reboot_in_progress') return 'going';
+  if (m.status === 'powering_up' || m.status === 'wait_for_launch') return 'going';
   if (m.firstBoot) return m.firstBoot.ok ? 'ok' : 'failed';
   return m.initialized ? 'ok' : 'none';
 }
