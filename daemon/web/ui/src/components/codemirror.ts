@@ -33,8 +33,8 @@ export interface ViewOptions {
 
 /** An editor on the page. */
 export interface View {
-  /** Changes what is shown to another text; selection and place stay where they can. */
-  set(text: string, language: Language): void;
+  /** Changes what is shown to another text, if there is one; selection and place stay where they can. */
+  set(text: string | undefined, language: Language): void;
   /** Changes what it is called, and what it says when it is empty. */
   call(label: string, placeholder: string | undefined): void;
   compare(original: string | undefined): void;
@@ -189,7 +189,7 @@ function handle(view: EditorView, o: ViewOptions, {language, compared, called}: 
   };
   return {
     set(text, next) {
-      const change = difference(view.state.doc.toString(), text);
+      const change = text === undefined ? undefined : difference(view.state.doc.toString(), text);
       const effects = next === shown ? [] : [language.reconfigure(grammars[next]())];
       shown = next;
       if (change || effects.length) view.dispatch({...(change ? {changes: change} : {}), effects, annotations: ours.of(true)});

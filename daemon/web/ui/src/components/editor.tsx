@@ -1,4 +1,5 @@
 import {useEffect, useRef, useState} from 'preact/hooks';
+import {Echo} from '../lib/echo';
 import {languageOf, type Language} from '../lib/language';
 import type {Diagnostic} from '../lib/types';
 import texts from '../texts/editor.json';
@@ -37,10 +38,15 @@ export default function Editor(props: EditorProps) {
   const host = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
   const view = useRef<View | undefined>(undefined);
+  const echo = useRef(new Echo());
   const latest = useRef(props);
   latest.current = props;
   const [ready, setReady] = useState(false);
 
+  const typed = (text: string) => {
+    echo.current.say(text);
+    latest.current.onChange?.(text);
+  };
   useEffect(() => {
     let gone = false;
     import('./codemirror').then((m) => {
@@ -48,7 +54,7 @@ export default function Editor(props: EditorProps) {
       const focused = field.current !== null && document.activeElement === field.current;
       const now = latest.current;
       view.current = m.open(host.current, {text: now.value, language: now.language ?? languageOf(now.value), label, placeholder, original: now.original,
-        onChange: writable ? (text) => latest.current.onChange?.(text) : undefined});
+        onChange: writable ? typed : undefined});
       setReady(true);
       if (focused) view.current.focus(field.current?.selectionStart ?? 0);
     }, () => undefined);
@@ -60,7 +66,7 @@ export default function Editor(props: EditorProps) {
     };
   }, [writable]);
   useEffect(() => view.current?.call(label, placeholder), [ready, label, placeholder]);
-  useEffect(() => view.current?.set(value, language), [ready, value, language]);
+  useEffect(() => view.current?.set(echo.current.hears(value) ? undefined : value, language), [ready, value, language]);
   useEffect(() => view.current?.compare(original), [ready, original]);
   useEffect(() => view.current?.diagnose(diagnostics), [ready, diagnostics]);
   useEffect(() => {
