@@ -2,6 +2,7 @@
 import type {RefObject} from 'preact';
 import {useEffect, useRef, useState} from 'preact/hooks';
 import {get} from './api';
+import {linkedPlace} from './linked';
 import {closest} from './remarks';
 import type {Diagnostic, Machine} from './types';
 
@@ -65,10 +66,10 @@ export function usePlaces(root: RefObject<HTMLElement | null>, view: (v: 'form' 
     });
   };
   useEffect(() => {
-    const wish = new URLSearchParams(location.hash.slice(1));
-    const [field, line] = [wish.get('field'), Number(wish.get('line'))];
+    const field = new URLSearchParams(location.hash.slice(1)).get('field');
+    const linked = linkedPlace(location.hash);
     if (field) go({field});
-    else if (line > 0) toLine({code: '', severity: 'note', summary: '', range: {file: wish.get('file') ?? '', start: {line, column: 1}}});
+    else if (linked) toLine(linked);
   }, []);
   return go;
 }

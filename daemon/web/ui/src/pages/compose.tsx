@@ -14,7 +14,6 @@ import {added} from '../lib/documents';
 import {counted} from '../lib/counted';
 import {forPreview, fresh, open} from '../lib/definition';
 import {useIncoming, usePlaces, useUntilDown, useWide} from '../lib/composing';
-import {linkedPlace} from '../lib/linked';
 import {capital, fieldOf} from '../lib/remarks';
 import {preparedOf} from '../lib/source';
 import {useSubmit} from '../lib/submit';
@@ -103,10 +102,6 @@ function Desk({data, documents, images, working}: DeskProps) {
     setView('documents');
     setPlace((p) => ({diagnostic, turn: (p?.turn ?? 0) + 1}));
   }, []);
-  useEffect(() => {
-    const linked = linkedPlace(location.hash);
-    if (linked) toPlace(linked);
-  }, []);
   const documentsPut = (d: Doc[]) => put((w) => (data.mode === 'new' ? replaced(w, d) : {...w, documents: d}));
   const more = (d: Doc[]) => {
     if (d.length === 0) return;
@@ -153,7 +148,7 @@ function Running({machine}: {machine: Machine}) {
   const now = useUntilDown(machine);
   if (!now || now.status === 'down') return null;
   const down = !why('shutdown', now) && <Button small onClick={() => void act('shutdown', [now])}>{actions.shutdown}</Button>;
-  return <Notice kind="warn" end={down}>{fill(texts.errors.running, {name: now.name})}</Notice>;
+  return <Notice kind="warn" end={down}>{fill(now.status === 'powering_down' ? texts.errors.leaving : texts.errors.running, {name: now.name})}</Notice>;
 }
 
 /** Foot has the buttons, and over them what keeps the work from being done. */

@@ -132,7 +132,7 @@ export function Choice({path, options, onChoose, value, ...rest}: Bound & {optio
   </SelectField>;
 }
 
-/** A part of the form that can be folded away, with a word about what is in it. It is open when something in it is wrong. */
+/** A part of the form that can be folded away, with a word about what is in it. The way to a field unfolds it. */
 export function Fold({title, hint, open, name, children}: {title: string; hint?: ComponentChildren; open?: boolean; name: string; children: ComponentChildren}) {
   return (
     <details class="fold" open={open} data-fold={name}>

@@ -25,7 +25,7 @@ export function Initial({mode, on, onOn, ...rest}: InitialProps) {
   return (
     <section class="part" aria-labelledby="part-initial">
       <h2 id="part-initial">{texts.initial.title}</h2>
-      <CheckField label={masters[agent][mode]} checked={on} onValue={onOn} help={on ? undefined : texts.initial.off} data-field="initial" />
+      {(agent !== 'sysprep' || mode === 'run') && <CheckField label={masters[agent][mode]} checked={on} onValue={onOn} help={on ? undefined : texts.initial.off} data-field="initial" />}
       {on && agent === 'sysprep' && <Sysprep work={rest.work} onWork={rest.onWork} />}
       {on && agent !== 'sysprep' && <>
         <div class="form">
