@@ -19,6 +19,26 @@ interface Open {
 /** How long a toast that is not bad stays, in milliseconds. */
 const stay = 6000;
 
+/** The server's menu of the user closes as those of the script do: by Escape, which leads back to its button, and by a press elsewhere. */
+function useHeader(): void {
+  useEffect(() => {
+    const menu = document.querySelector<HTMLDetailsElement>('.header__user');
+    if (!menu) return;
+    const press = (e: Event) => { if (e.target instanceof Node && !menu.contains(e.target)) menu.open = false; };
+    const key = (e: KeyboardEvent) => {
+      if (e.key !== 'Escape' || !menu.open) return;
+      menu.open = false;
+      menu.querySelector('summary')?.focus();
+    };
+    document.addEventListener('pointerdown', press);
+    menu.addEventListener('keydown', key);
+    return () => {
+      document.removeEventListener('pointerdown', press);
+      menu.removeEventListener('keydown', key);
+    };
+  }, []);
+}
+
 /** What is around every page: the place for notices, which are read out as they come, and the one for questions. */
 export function Shell({children}: {children: ComponentChildren}) {
   const [toasts, setToasts] = useState<Shown[]>([]);
@@ -33,6 +53,7 @@ export function Shell({children}: {children: ComponentChildren}) {
       })),
     });
   }, []);
+  useHeader();
   const done = (a: Answer) => {
     open?.answer(a);
     setOpen(undefined);
