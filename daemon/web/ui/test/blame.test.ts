@@ -28,6 +28,7 @@ spec:
       bootcmd:
       - false
       ntp: {enabled: true}
+  units: [{name: shop.service}]
 `;
 const config = `#cloud-config
 users:
@@ -64,6 +65,9 @@ test('messages lead to fields', () => {
     ["cc_ntp.py: something", ['ntp web.yaml:24']],
     ['Failed loading yaml blob. Invalid format at line 2 column 1', ['line 2 web.yaml:22']],
     ['Ignition failed: failed to create user "alice": exit status 1', ['spec.users web.yaml:6']],
+    ['the unit shop.service failed (exit-code)', ['spec.units web.yaml:25']],
+    ['the unit getty@tty1.service failed (exit-code)', []],
+    ['warning at $.storage.files.0.path, line 1 col 2: odd', ['spec.files web.yaml:10']],
     ['something unheard of', []],
   ];
   for (const [text, want] of cases) assert.deepEqual(places(text), want, text);

@@ -35,7 +35,7 @@ export function Verdict({machine, boot, modules, documents}: VerdictProps) {
   return (
     <Notice kind={failed ? 'bad' : 'warn'} title={failed ? words.failed : words.partly}>
       <ul class="troubles">{found.map((t, i) => <TroubleItem key={i} trouble={t} machine={machine} />)}</ul>
-      <p class="muted">{around(words.again, 'run', <a href={pageOf(machine, '/run')}>{words.run}</a>)} <a href="#log">{words.log}</a>.</p>
+      <p class="muted">{!boot.result?.agent?.startsWith('Ignition') && around(words.again, 'run', <a href={pageOf(machine, '/run')}>{words.run}</a>)} <a href="#log">{words.log}</a>.</p>
       <Deprecations list={deprecations} />
     </Notice>
   );

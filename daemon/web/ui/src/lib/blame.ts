@@ -21,6 +21,8 @@ export interface Clue {
   words: string[];
   /** The line of the user-data itself that cannot be read. */
   line?: number;
+  /** The field is behind it only if it holds one of the words: the guest has units of its own. */
+  strict?: boolean;
 }
 
 type Key = readonly [cloudConfig: string, ...native: string[]];
@@ -44,7 +46,7 @@ const modules: Record<string, Key[]> = {
   set_passwords: [['chpasswd', 'users'], ['password', 'users'], ['ssh_pwauth', 'ssh.passwordAuth']], snap: [['snap']], spacewalk: [['spacewalk']],
   ssh: [['ssh_keys', 'ssh.hostKeys'], ['ssh_authorized_keys', 'ssh.authorizedKeys', 'users'], ['ssh_genkeytypes', 'ssh.genKeyTypes'], ['disable_root', 'ssh.disableRoot']],
   ssh_import_id: [['ssh_import_id', 'users']], swap: [['swap']], timezone: [['timezone', 'guest.timezone']], ubuntu_pro: [['ubuntu_pro']], users_groups: users,
-  wireguard: [['wireguard']], write_files: [['write_files', 'files']], write_files_deferred: [['write_files', 'files']], yum_add_repo: [['yum_repos']], zypper_add_repo: [['zypper']],
+  units: [['', 'units'], ['', 'ignition'], ['', 'userData']], wireguard: [['wireguard']], write_files: [['write_files', 'files']], write_files_deferred: [['write_files', 'files']], yum_add_repo: [['yum_repos']], zypper_add_repo: [['zypper']],
 };
 
 /** What messages say without the name of a module, and the module that says it. */
@@ -54,6 +56,9 @@ const phrases: [RegExp, string][] = [
   [/\(runcmd\)|scripts\/runcmd/, 'runcmd'], [/write_files|Failed to (?:write|decode) file/i, 'write_files'], [/\bmount(?:ing)?\b.*fail|fail.*\bmount(?:ing)?\b|\bfstab\b/i, 'mounts'],
   [/fs_setup|disk_setup|\bmkfs\b|\bsgdisk\b|\bsfdisk\b/, 'disk_setup'], [/\bhostname\b.*fail|fail.*\bhostname\b/i, 'set_hostname'], [/time ?zone/i, 'timezone'],
   [/\blocale\b/i, 'locale'], [/ssh-import-id|ssh_import_id/, 'ssh_import_id'], [/phone.?home/i, 'phone_home'],
+  // What the reporter of Ignition's guests says, and the paths in a config that Ignition complains about.
+  [/^the unit \S+ failed|^the config enables |\$\.systemd\.units/, 'units'], [/\$\.passwd\./, 'users_groups'], [/\$\.storage\.(?:files|directories|links)/, 'write_files'],
+  [/\$\.storage\.(?:disks|filesystems|raid|luks)/, 'disk_setup'],
 ];
 
 /** module brings the name of a module into the form of the table. */
@@ -71,6 +76,7 @@ export function clue(text: string): Clue {
   const out: Clue = {keys, words: wordsOf(text)};
   const line = /(?:yaml blob|cloud-config|user-?data).*?line (\d+)/is.exec(text);
   if (line) out.line = Number(line[1]);
+  if (names.includes('units')) out.strict = true;
   return out;
 }
 
@@ -86,7 +92,7 @@ function schemaKeys(text: string): Key[] {
 
 /** wordsOf are what a message puts into quotes or names as a path, longest first. */
 function wordsOf(text: string): string[] {
-  const quoted = [...text.matchAll(/'([^'\s]{2,200})'|"([^"\s]{2,200})"|(?<![\w/])(\/[\w./@+-]{3,200})|(?:user|group|package|unit|service) ([\w.@+-]{2,64})/g)].map((m) => m[1] ?? m[2] ?? m[3] ?? m[4] ?? '');
+  const quoted = [...text.matchAll(/'([^'\s]{2,200})'|"([^"\s]{2,200})"|(?<![\w/])(\/[\w./@+-]{3,200})|(?:user|group|package|unit|service|enables) ([\w.@+-]{2,64})/g)].map((m) => m[1] ?? m[2] ?? m[3] ?? m[4] ?? '');
   return [...new Set(quoted)].filter((w) => !/^(cloudinit|\/usr\/|\/var\/lib\/cloud|\/etc\/fstab$)/.test(w)).sort((a, b) => b.length - a.length);
 }
 
@@ -96,7 +102,7 @@ export function causes(c: Clue, documents: Doc[]): Cause[] {
   const exact = found.filter((f) => f.exact);
   const lines = new Set<string>();
   const first = (f: Found) => !lines.has(`${f.index}:${f.line}`) && lines.add(`${f.index}:${f.line}`);
-  return (exact.length > 0 ? exact : found).filter(first).slice(0, 4).map(({field, file, index, line}) => ({field, file, index, line}));
+  return (exact.length > 0 || c.strict ? exact : found).filter(first).slice(0, 4).map(({field, file, index, line}) => ({field, file, index, line}));
 }
 
 type Found = Cause & {exact: boolean};
