@@ -1,4 +1,4 @@
-import {useEffect, useRef, useState} from 'preact/hooks';
+import {useEffect, useLayoutEffect, useRef, useState} from 'preact/hooks';
 import {Echo} from '../lib/echo';
 import {languageOf, type Language} from '../lib/language';
 import type {Diagnostic} from '../lib/types';
@@ -66,8 +66,8 @@ export default function Editor(props: EditorProps) {
     };
   }, [writable]);
   useEffect(() => view.current?.call(label, placeholder), [ready, label, placeholder]);
-  useEffect(() => view.current?.set(echo.current.hears(value) ? undefined : value, language), [ready, value, language]);
-  useEffect(() => view.current?.compare(original), [ready, original]);
+  useLayoutEffect(() => view.current?.set(echo.current.hears(value) ? undefined : value, language), [ready, value, language]);
+  useLayoutEffect(() => view.current?.compare(original), [ready, original]);
   useEffect(() => view.current?.diagnose(diagnostics), [ready, diagnostics]);
   useEffect(() => {
     if (at && ready) view.current?.reveal(at.diagnostic);

@@ -1,5 +1,5 @@
 // When a preview is rendered: soon after the last key stroke, one request at a time, the earlier one given up.
-import {useEffect, useRef, useState} from 'preact/hooks';
+import {useEffect, useLayoutEffect, useRef, useState} from 'preact/hooks';
 import {Problem, render} from './api';
 import type {RenderRequest, RenderResult} from './types';
 
@@ -110,7 +110,7 @@ export function useRender(question: Question | undefined): Rendering {
     now: () => performance.now(),
   });
   const key = question ? JSON.stringify(question) : '';
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!question) {
       scheduler.current?.stop();
       setState(nothing);
