@@ -44,6 +44,7 @@ export default function Page({data}: {data: MachinesData}) {
         ? <Nothing />
         : <>
           {picked.length > 0 ? <Bulk machines={picked} of={shown.length} onOutcome={outcome} onAll={() => choose(new Set(shown.map((m) => m.id)))} onClear={() => choose(new Set())} /> : <Filter known={known} view={view} onView={setView} />}
+          <p class="sr" role="status">{known.complete && (view.search || view.group !== 'all') && fill(texts.countOf, {shown: count(shown.length), count: count(known.machines.size)})}</p>
           {shown.length > 0
             ? <MachineTable machines={shown} view={view} onView={setView} chosen={chosen} onChoose={choose} onOutcome={outcome} />
             : <NoMatch known={known} view={view} onView={setView} />}
