@@ -12,7 +12,8 @@ var controllers = []string{
 	"bootstrap-signer-controller", "certificatesigningrequest-approving-controller", "certificatesigningrequest-cleaner-controller",
 	"certificatesigningrequest-signing-controller", "clusterrole-aggregation-controller", "daemonset-controller", "deployment-controller",
 	"disruption-controller", "endpoints-controller", "endpointslice-controller", "garbage-collector-controller", "job-controller", "namespace-controller",
-	"node-lifecycle-controller", "persistentvolume-binder-controller", "pod-garbage-collector-controller", "replicaset-controller",
+	"node-lifecycle-controller", "persistentvolume-binder-controller", "persistentvolume-protection-controller",
+	"persistentvolumeclaim-protection-controller", "pod-garbage-collector-controller", "replicaset-controller",
 	"resourcequota-controller", "root-ca-certificate-publisher-controller", "serviceaccount-controller", "serviceaccount-token-controller",
 	"statefulset-controller", "taint-eviction-controller", "token-cleaner-controller", "validatingadmissionpolicy-status-controller",
 }
