@@ -178,7 +178,7 @@ controller-image: check-go
 kube: check-go
 	@$(SUMMARY) step kube control-plane ./tools/controlplane/build.sh
 	@$(SUMMARY) step kube virtctl ./tools/virtctl/build.sh
-	@$(SUMMARY) test kube -C kube -count=1 -timeout $(E2E_TIMEOUT) -p 2 -tags conformance,e2e ./...
+	@$(SUMMARY) test kube -C kube -count=1 -timeout $(E2E_TIMEOUT) -p 2 '-ldflags=-s -w' -tags conformance,e2e ./...
 
 virtctl: check-go
 	@./tools/virtctl/build.sh
