@@ -1,0 +1,1 @@
+var e=n=>`/help/${encodeURIComponent(n)}`;export{e as a};

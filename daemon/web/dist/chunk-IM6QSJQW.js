@@ -1,1 +1,0 @@
-function n(t){return null}export{n as default};
