@@ -1,12 +1,12 @@
 // A browser at the page of a daemon. The environment says where that is, and who logs in; see page_test.go.
 import {chromium} from 'playwright-core';
-import {mkdir} from 'node:fs/promises';
+import {mkdir, writeFile} from 'node:fs/promises';
 import path from 'node:path';
 
 /** What the test that runs a script tells it. */
 export const told = {
   url: process.env.PAGE_URL ?? '', user: process.env.PAGE_USER ?? '', password: process.env.PAGE_PASSWORD ?? '',
-  browser: process.env.PAGE_BROWSER ?? '/usr/bin/chromium', pictures: process.env.PAGE_PICTURES ?? '',
+  browser: process.env.PAGE_BROWSER ?? '/usr/bin/chromium', pictures: process.env.PAGE_PICTURES ?? '', illustrations: process.env.PAGE_ILLUSTRATIONS ?? '',
 };
 
 /** The limit of everything that is waited for: these machines may be busy. */
@@ -23,7 +23,8 @@ export const views = {
 
 /**
  * open starts the browser and returns it with a function that makes windows. What pages complain of (errors of scripts, violations of the
- * content security policy, answers that say no) is collected in complaints.
+ * content security policy, answers that say no) is collected in complaints, and so is what no page of the daemon does: a dialog of the
+ * browser's own, which the texts of the XSS corpus open when they are run, and a request to another host.
  */
 export async function open() {
   const args = ['--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
@@ -36,6 +37,8 @@ export async function open() {
     context.on('page', (page) => {
       page.on('pageerror', (e) => complaints.push(`${page.url()}: ${e.message}`));
       page.on('console', (m) => { if (m.type() === 'error' && !/Failed to load resource/.test(m.text())) complaints.push(`${page.url()}: ${m.text()}`); });
+      page.on('dialog', (d) => { complaints.push(`${page.url()}: a dialog says ${d.message()}`); void d.dismiss(); });
+      page.on('request', (r) => { if (!/^(data|blob|about):/.test(r.url()) && new URL(r.url()).origin !== told.url) complaints.push(`${page.url()}: asks for ${r.url()}`); });
       page.on('response', (r) => { if (r.status() >= 500) complaints.push(`${r.url()}: ${r.status()}`); });
     });
     return context;
@@ -51,9 +54,26 @@ export async function logIn(page, user = told.user, password = told.password) {
   await page.getByRole('button', {name: 'Log in'}).click();
 }
 
+/** paste puts a text into what has the focus, by way of the clipboard. */
+export async function paste(page, text) {
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.evaluate((t) => navigator.clipboard.writeText(t), text);
+  await page.keyboard.press('ControlOrMeta+v');
+}
+
 /** picture keeps a screenshot, if pictures are wanted. */
 export async function picture(page, name) {
   if (!told.pictures) return;
   await mkdir(told.pictures, {recursive: true});
   await page.screenshot({path: path.join(told.pictures, name + '.png'), fullPage: false, animations: 'disabled'});
+}
+
+/** illustrate makes a picture of the how-to, if those are wanted: small, and without what is over the page for a moment. */
+export async function illustrate(page, name) {
+  if (!told.illustrations) return;
+  await mkdir(told.illustrations, {recursive: true});
+  const session = await page.context().newCDPSession(page);
+  const {data} = await session.send('Page.captureScreenshot', {format: 'webp', quality: 80});
+  await session.detach();
+  await writeFile(path.join(told.illustrations, name + '.webp'), Buffer.from(data, 'base64'));
 }

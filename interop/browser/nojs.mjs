@@ -1,6 +1,6 @@
 // The lists, in a browser without JavaScript.
 import assert from 'node:assert/strict';
-import {logIn, open} from './browser.mjs';
+import {logIn, open, told} from './browser.mjs';
 
 const {browser, window, complaints} = await open();
 const context = await window({javaScriptEnabled: false});
@@ -20,6 +20,7 @@ await page.getByText('Debian 12 with cloud-init').first().waitFor();
 await page.goto('/machines/new');
 await page.getByText(/JavaScript/).first().waitFor();
 await page.goto('/machines');
+await page.locator('summary', {hasText: told.user}).click();
 await page.getByRole('button', {name: 'Log out'}).click();
 await page.waitForURL('**/login*');
 await page.goto('/machines');
