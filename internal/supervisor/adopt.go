@@ -42,6 +42,8 @@ func (s *supervisor) adopt(pids []int) (<-chan error, error) {
 	var status struct {
 		Status string `json:"status"`
 	}
+	s.looking.Lock()
+	defer s.looking.Unlock()
 	m := s.qemu()
 	if err := m.Execute(ctx, "query-status", nil, &status); err != nil {
 		return nil, fmt.Errorf("%w: %w", errKept, err)
@@ -59,7 +61,7 @@ func (s *supervisor) adopt(pids []int) (<-chan error, error) {
 	case "running":
 		s.status(Running, "")
 	case "internal-error":
-		s.trouble <- "QEMU stopped the guest with an internal error"
+		s.broke()
 	default:
 		s.status(Paused, status.Status)
 	}

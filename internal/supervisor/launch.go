@@ -122,7 +122,10 @@ func (s *supervisor) attempt(a Attempt) (<-chan error, error) {
 		return nil, fmt.Errorf("%w%s", err, s.lastWords())
 	}
 	s.update(func(st *State) { st.Accel = a.Accel })
-	if err := s.resume(ctx); err != nil {
+	s.looking.Lock()
+	err = s.resume(ctx)
+	s.looking.Unlock()
+	if err != nil {
 		s.quit(result)
 		return nil, err
 	}
@@ -292,7 +295,7 @@ func (s *supervisor) startNetworks(anyPort bool) error {
 	return nil
 }
 
-// resume plugs the cables as planned and lets the guest run.
+// resume plugs the cables as planned and lets the guest run. The caller holds looking.
 func (s *supervisor) resume(ctx context.Context) error {
 	m := s.qemu()
 	for _, id := range s.plan.LinksDown {
@@ -376,21 +379,38 @@ func (s *supervisor) prove(ended <-chan error) error {
 	silence := cmp.Or(s.plan.Silence, defaultSilence)
 	limit := time.NewTimer(silence)
 	defer limit.Stop()
-	select {
-	case <-s.signs:
-		return nil
-	case reason := <-s.trouble:
-		return s.giveUp(ended, reason)
-	case <-limit.C:
-		return s.giveUp(ended, fmt.Sprintf("no sign of life for %v", silence))
-	case err := <-ended:
-		return errors.Join(errors.New("QEMU ended"), err)
-	case <-s.ctx.Done():
-		if !s.plan.Detached {
-			s.quit(ended)
+	for {
+		select {
+		case <-s.signs:
+			return nil
+		case reason := <-s.trouble:
+			return s.giveUp(ended, reason)
+		case <-limit.C:
+			if left := s.hope(silence); left > 0 {
+				limit.Reset(left)
+				continue
+			}
+			return s.giveUp(ended, fmt.Sprintf("no sign of life for %v", silence))
+		case err := <-ended:
+			return errors.Join(errors.New("QEMU ended"), err)
+		case <-s.ctx.Done():
+			if !s.plan.Detached {
+				s.quit(ended)
+			}
+			return s.ctx.Err()
 		}
-		return s.ctx.Err()
 	}
+}
+
+// hope is how much longer a guest without a sign of life may go on without one. A guest that a user has paused shows none, and
+// has all its time when it goes on.
+func (s *supervisor) hope(silence time.Duration) time.Duration {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.state.Status == Paused && s.state.Reason == ByUser {
+		return silence
+	}
+	return time.Until(s.ran.Add(silence))
 }
 
 // giveUp ends a guest that cannot go on. The error wraps errWrote when another start would harm its disks.
@@ -443,18 +463,16 @@ func (s *supervisor) fromQEMU(e qmp.Event) {
 		s.mutex.Unlock()
 	case "RESET":
 		s.restarting()
-	case "STOP":
+	case "STOP", "RESUME":
 		// Asking back from here would wait for itself.
-		s.working.Go(s.stopped)
-	case "RESUME":
-		s.working.Go(func() { s.status(Running, "") })
+		s.working.Go(s.look)
 	}
 }
 
-// stopped finds out why QEMU stopped the guest.
-func (s *supervisor) stopped() {
-	ctx, cancel := context.WithTimeout(s.ctx, quitTime)
-	defer cancel()
+// look finds out whether the guest's processors run, or why QEMU stopped them. What an event says may be over when it is read.
+func (s *supervisor) look() {
+	s.looking.Lock()
+	defer s.looking.Unlock()
 	m := s.qemu()
 	if m == nil {
 		return
@@ -462,18 +480,25 @@ func (s *supervisor) stopped() {
 	var status struct {
 		Status string `json:"status"`
 	}
-	if err := m.Execute(ctx, "query-status", nil, &status); err != nil {
+	if err := m.Execute(s.ctx, "query-status", nil, &status); err != nil {
 		return
 	}
 	switch status.Status {
-	case "running", "shutdown", "postmigrate":
+	case "running":
+		s.status(Running, "")
+	case "shutdown", "postmigrate":
 	case "internal-error":
-		select {
-		case s.trouble <- "QEMU stopped the guest with an internal error":
-		default:
-		}
+		s.broke()
 	default:
 		s.status(Paused, status.Status)
+	}
+}
+
+// broke records that QEMU cannot go on with the guest.
+func (s *supervisor) broke() {
+	select {
+	case s.trouble <- "QEMU stopped the guest with an internal error":
+	default:
 	}
 }
 

@@ -8,7 +8,41 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
+
+// TestProvePaused gives a guest that was paused before its first sign of life all its time when it goes on, and no more.
+func TestProvePaused(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		j, err := openJournal(dir, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer j.close()
+		s := &supervisor{dir: dir, journal: j, log: slog.New(slog.DiscardHandler), plan: Plan{Silence: time.Minute}, ctx: t.Context()}
+		ended, over := make(chan error, 1), make(chan error, 1)
+		s.status(Running, "")
+		go func() { over <- s.prove(ended) }()
+		for _, step := range []struct {
+			status Status
+			reason string
+			lasts  time.Duration
+		}{{Paused, ByUser, time.Hour}, {Running, "", 59 * time.Second}, {Paused, ByUser, time.Second}, {Running, "", 59 * time.Second}} {
+			s.status(step.status, step.reason)
+			time.Sleep(step.lasts)
+			if synctest.Wait(); len(over) > 0 {
+				t.Fatalf("given up after %v of %s: %v", step.lasts, step.status, <-over)
+			}
+		}
+		time.Sleep(2 * time.Second)
+		ended <- nil // as QEMU does when it is told to quit
+		if err := <-over; err == nil || !strings.Contains(err.Error(), "no sign of life") {
+			t.Errorf("a guest that shows none: %v", err)
+		}
+	})
+}
 
 // TestMark marks the console's log between boots, and only there.
 func TestMark(t *testing.T) {

@@ -48,9 +48,14 @@ type supervisor struct {
 	cancel  context.CancelFunc
 	working sync.WaitGroup
 
+	// looking is held by who asks QEMU for its status and writes down the answer, so that the last who asks has the last word.
+	looking sync.Mutex
+
 	mutex   sync.Mutex
 	state   State
 	monitor *qmp.Client
+	// ran is when the guest's processors began to run, or went on.
+	ran time.Time
 	// links are the networks of the NICs, as far as they are there.
 	links []*vmnet.Network
 	// stopping means that someone asked for the end.
@@ -354,7 +359,12 @@ func (s *supervisor) status(status Status, reason string) {
 	s.mutex.Lock()
 	same := s.state.Status == status
 	s.mutex.Unlock()
-	s.update(func(st *State) { st.Status, st.Reason = status, reason })
+	s.update(func(st *State) {
+		st.Status, st.Reason = status, reason
+		if status == Running && !same {
+			s.ran = time.Now()
+		}
+	})
 	if !same {
 		s.journal.add(Event{Status: status, Reason: reason})
 	}
