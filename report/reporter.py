@@ -26,7 +26,7 @@ LOG = "/var/log/cloud-init.log"
 STAGES = [("init-local", "init-local"), ("init", "init-network"),
           ("modules-config", "modules-config"), ("modules-final", "modules-final")]
 LINE = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d+) - (\S+?)\[(\w+)\]: (.*)$")
-RUNNING = re.compile(r"Cloud-init v\. \S+ running '\S+' at .* Up ([0-9.]+) seconds")
+RUNNING = re.compile(r"Cloud-init v\. \S+ running '\S+' at .* Up (\d+(?:\.\d+)?) seconds")
 PART = re.compile(r"(start|finish): (init-local|init-network|modules-config|modules-final)/"
                   r"(?:config-)?(\S+?): (?:(SUCCESS|WARN|FAIL): )?")
 STAGE = re.compile(r"finish: (init-network|modules-config|modules-final): ")
@@ -205,17 +205,22 @@ class Log:
             self.entries.append([level, message])
         elif self.entries and self.entries[-1] is not None:
             self.entries.append(None)
-        if message.startswith("Cloud-init v. "):
-            self.agent = "cloud-init " + message.split()[2]
-        now = calendar.timegm(time.strptime(day, "%Y-%m-%d %H:%M:%S")) + float("0." + fraction)
-        running = RUNNING.match(message)
-        if running:
-            self.kernel = now - float(running.group(1))
+        words = message.split()
+        if words[:2] == ["Cloud-init", "v."] and len(words) > 2:
+            self.agent = "cloud-init " + words[2]
         ended = STAGE.match(message)
         if ended:
             self.module = (ended.group(1), "")
-        part = PART.match(message)
-        if part:
+        running, part = RUNNING.match(message), PART.match(message)
+        if not running and not part:
+            return
+        try:
+            now = calendar.timegm(time.strptime(day, "%Y-%m-%d %H:%M:%S")) + float("0." + fraction)
+        except ValueError:  # no day of any calendar
+            return
+        if running:
+            self.kernel = now - float(running.group(1))
+        else:
             self.part(now, *part.groups())
 
     def part(self, now, what, stage, name, outcome):

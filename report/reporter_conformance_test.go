@@ -93,6 +93,9 @@ apt_update: x
 2026-05-06 07:00:00,100 - handlers.py[DEBUG]: start: modules-final/config-scripts_user: running config-scripts_user with frequency once-per-instance
 2026-05-06 07:00:01,350 - handlers.py[DEBUG]: finish: modules-final/config-scripts_user: FAIL: running config-scripts_user with frequency once-per-instance
 2026-05-06 07:00:01,400 - handlers.py[DEBUG]: finish: init-network/consume-user-data: SUCCESS: reading and applying user-data
+2026-13-46 07:61:01,400 - handlers.py[DEBUG]: finish: init-network/consume-user-data: SUCCESS: on no day
+2026-05-06 07:00:01,400 - util.py[DEBUG]: Cloud-init v. 25.1.4 running 'modules:final' at no time. Up 1.2.3 seconds.
+2026-05-06 07:00:01,400 - util.py[DEBUG]: Cloud-init v. 
 2026-05-06 07:00:01,400 - handlers.py[DEBUG]: finish: modules-final/config-never: SUCCESS: it did not begin
 2026-05-06 07:00:01,500 - handlers.py[DEBUG]: finish: modules-final: FAIL: running modules for final
 `,
