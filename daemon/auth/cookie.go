@@ -43,22 +43,26 @@ func cookie(name string, plain bool, value string, maxAge int) *http.Cookie {
 	return &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: maxAge, Secure: !plain, HttpOnly: true, SameSite: http.SameSiteStrictMode}
 }
 
-// Cookie returns whose token a request has in its cookie, and counts as its use. It reports false for a request without one.
-// The errors are those of Token.
+// Cookie returns whose token a request has in its cookie. It reports false for a request without one. Unlike Token it does not
+// count as a use, for which there is Use: a page asks for much that its user does not. The errors are those of Token.
 func (g *Guard) Cookie(r *http.Request, plain bool) (Identity, bool, error) {
 	have := r.CookiesNamed(nameOfCookie(r, plain))
 	if len(have) != 1 {
 		return Identity{}, false, nil
 	}
-	id, err := g.Token(secret.New(have[0].Value))
+	id, err := g.token(secret.New(have[0].Value), false)
 	id.Method = ByCookie
 	return id, true, err
 }
 
 // DraftKey returns a key of 32 bytes for what a user leaves unsaved in a browser. It is the same for all sessions of the user,
-// until the password is another one: an expired session loses nobody's work, and nobody else reads it.
+// until the password is another one: an expired session loses nobody's work, and nobody else reads it. The error is ErrExpired
+// for a user who is none any more, or that of a users file which cannot be read.
 func (g *Guard) DraftKey(id Identity) (secret.Text, error) {
-	line, _, err := g.users.lookup(id.Name)
+	line, exists, err := g.users.lookup(id.Name)
+	if err == nil && !exists {
+		err = ErrExpired // without a hash anybody could make the key
+	}
 	if err != nil {
 		return secret.Text{}, err
 	}

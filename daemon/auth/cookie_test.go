@@ -87,6 +87,9 @@ func TestOpenPage(t *testing.T) {
 			if err := g.Still(id); err != nil {
 				t.Fatal(err)
 			}
+			if _, _, err := g.Cookie(r, false); err != nil { // the page reads what has changed
+				t.Fatal(err)
+			}
 		}
 		time.Sleep(2 * time.Minute)
 		if err := g.Still(id); !errors.Is(err, ErrExpired) {
@@ -118,6 +121,9 @@ func TestDraftKeys(t *testing.T) {
 	}
 	if key(Admin) == admin || key("alice@corp") != alice {
 		t.Error("the key does not change with the password")
+	}
+	if k, err := g.DraftKey(Identity{Name: "nobody@corp"}); !errors.Is(err, ErrExpired) || !k.IsZero() {
+		t.Error("there is a key for nobody:", err)
 	}
 	if strings.Contains(byOpenSSL, alice) {
 		t.Error("the key is a part of the hash")

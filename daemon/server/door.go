@@ -80,6 +80,7 @@ func (s *Server) route(x *exchange, r *http.Request) {
 // page serves a page, to whoever asks. It knows who that is when the browser has a cookie that is still good.
 func (s *Server) page(x *exchange, r *http.Request) {
 	if id, ok, err := s.config.Guard.Cookie(r, s.config.Plain); ok && err == nil {
+		s.config.Guard.Use(id)
 		r = x.known(r, id)
 	}
 	serve(x, r, s.config.Pages)
@@ -181,7 +182,8 @@ var errNobody = errors.New("log in first, and send the token as Authorization: B
 // errOtherOrigin means that a request has the cookie of a page, and that the browser does not say that the page made it.
 var errOtherOrigin = errors.New("a cookie lets in only what the daemon's own page asks for")
 
-// identify finds out who makes a request. The cookie of a page is for the API that the page uses.
+// identify finds out who makes a request. The cookie of a page is for the API that the page uses. What an open page reads there,
+// it mostly reads because something has happened at the daemon, so only a change tells that its user is there.
 func (s *Server) identify(x *exchange, r *http.Request) (auth.Identity, error) {
 	headers := r.Header.Values("Authorization")
 	if len(headers) == 0 && below(x.path, pathAPI) {
@@ -191,6 +193,8 @@ func (s *Server) identify(x *exchange, r *http.Request) (auth.Identity, error) {
 			return auth.Identity{}, errNobody
 		case err == nil && !sameOrigin(r):
 			return auth.Identity{}, errOtherOrigin
+		case err == nil && r.Method != http.MethodGet && r.Method != http.MethodHead:
+			s.config.Guard.Use(id)
 		}
 		return id, err
 	}
