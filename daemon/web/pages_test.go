@@ -129,7 +129,7 @@ func TestHeaders(t *testing.T) {
 			}
 		}
 		policy := a.Header.Get("Content-Security-Policy")
-		for _, want := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"} {
+		for _, want := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'", "trusted-types 'none'"} {
 			if !strings.Contains(policy+";", want+";") {
 				t.Errorf("%s: the policy %q has no %s", name, policy, want)
 			}

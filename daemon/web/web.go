@@ -114,6 +114,8 @@ func (s *site) forUsers(show func(*http.Request) (page, error)) http.Handler {
 		p, err := show(r)
 		var said *refusal
 		switch {
+		case r.Context().Err() != nil:
+			return // nobody reads it, and the API may have left off
 		case errors.As(err, &said):
 			s.refuse(w, r, said.status)
 		case err == nil:
