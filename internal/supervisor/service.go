@@ -25,18 +25,25 @@ const reportKeySize = 32
 // ReportKey returns the key of a VM by which the URLs are signed at which its guest may report by HTTP, and makes it when
 // the VM has none yet. It stays the same over the VM's life, because a guest keeps the URL of its first boot.
 func ReportKey(dir string) (secret.Text, error) {
-	path := filepath.Join(dir, reportKeyFile)
-	key, err := os.ReadFile(path)
-	if err == nil && len(key) == 2*reportKeySize {
-		return secret.FromBytes(key), nil
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return secret.Text{}, err
+	if key, err := OpenReportKey(dir); !errors.Is(err, fs.ErrNotExist) {
+		return key, err
 	}
 	raw := make([]byte, reportKeySize)
 	_, _ = rand.Read(raw) // which never fails
-	key = []byte(hex.EncodeToString(raw))
-	return secret.FromBytes(key), atomicfile.WriteBytes(path, key)
+	key := []byte(hex.EncodeToString(raw))
+	return secret.FromBytes(key), atomicfile.WriteBytes(filepath.Join(dir, reportKeyFile), key)
+}
+
+// OpenReportKey returns the key that ReportKey has made. The error is fs.ErrNotExist for a VM that has none.
+func OpenReportKey(dir string) (secret.Text, error) {
+	key, err := os.ReadFile(filepath.Join(dir, reportKeyFile))
+	if err == nil && len(key) != 2*reportKeySize {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return secret.Text{}, err
+	}
+	return secret.FromBytes(key), nil
 }
 
 // service is what answers the guest's requests by HTTP. Whoever asks is the guest: nobody else is on its networks.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/netip"
@@ -122,9 +123,17 @@ func ask(t *testing.T, g *vmnettest.Guest, method, url, body string) string {
 // is over. What it posts is kept.
 func TestService(t *testing.T) {
 	c := served(t, nil, supervisortest.Held)
+	for range 2 {
+		if _, err := supervisor.OpenReportKey(c.Dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a key for reports that nobody has made: %v", err)
+		}
+	}
 	key, err := supervisor.ReportKey(c.Dir)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if opened, err := supervisor.OpenReportKey(c.Dir); err != nil || opened.Reveal() != key.Reveal() {
+		t.Errorf("the key for reports is another when it is opened, %v", err)
 	}
 	if again, err := supervisor.ReportKey(c.Dir); err != nil || again.Reveal() != key.Reveal() || len(key.Reveal()) != 64 {
 		t.Errorf("the key for reports is another each time, %v", err)
