@@ -18,6 +18,8 @@ const (
 	CodeBadName
 	// CodeHostPath is for a document that names a file, directory or device of the host which it may not have.
 	CodeHostPath
+	// CodeDelivery is for a way in which the guest cannot get its seed.
+	CodeDelivery
 )
 
 // Codes explains the diagnostics of this package.
@@ -45,5 +47,9 @@ func Codes() []diag.Explanation {
 			Text: "Documents that come to the daemon name files of its host only below the image repository and the other storage domains, where they are " +
 				"read and not written to, whatever links lead there. An administrator allows more when the daemon is started: `--allow-host-path` a directory " +
 				"of raw disks, CDs and kernels, `--allow-share` a directory that guests mount, `--allow-host-device` a device by its PCI address."},
+		{Code: CodeDelivery, Title: "way in which the guest cannot get its seed",
+			Text: "A VM of the daemon may say how its guest gets the seed: `auto`, `iso`, `vfat`, `fw_cfg`, `virtio-blk`, `smbios` or `metadata`, as `vmseed run " +
+				"--delivery` does. Which of them can be depends on the data source: only what is read from a volume can be an ISO, and only what is fetched " +
+				"can be served. `auto` always fits."},
 	}
 }

@@ -4,10 +4,12 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/internal/boot"
 	"github.com/vmseed/vmseed/machine"
 )
 
@@ -45,6 +47,19 @@ func checkName(kind, name string) error {
 		return badName("the name of a %s has %d bytes at most", kind, maxName)
 	case strings.ContainsFunc(name, func(r rune) bool { return r == '/' || r == unicode.ReplacementChar || !unicode.IsPrint(r) }):
 		return badName("the name of a %s may hold no slash and nothing that cannot be printed", kind)
+	}
+	return nil
+}
+
+// Deliveries are how a guest can get its seed. What auto is depends on the data source and the machine.
+func Deliveries() []string { return boot.Ways() }
+
+// checkDelivery complains of what is none of Deliveries.
+func checkDelivery(way string) error {
+	if way != "" && !slices.Contains(Deliveries(), way) {
+		var l diag.List
+		l.Errorf(CodeDelivery, diag.Range{}, "choose one of "+strings.Join(Deliveries(), ", "), "there is no delivery %q", way)
+		return l
 	}
 	return nil
 }

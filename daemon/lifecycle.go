@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,8 @@ type StartOptions struct {
 	Paused bool
 	// Volatile ends the run-once with Reboot: the VM comes back with its own documents.
 	Volatile bool
+	// Delivery is how the guest of this run gets its seed; empty means the VM's way.
+	Delivery string
 }
 
 // Start starts a VM that is down and returns when its guest runs. On an error the VM is down: a *ConflictError for one that is
@@ -115,7 +118,7 @@ func (d *Daemon) launch(ctx context.Context, v *vm, o StartOptions) error {
 		return l
 	}
 	none := m.DataSource == machine.NoDataSource
-	next := run{Seeded: !o.NoSeed && !none, AnswerFile: !o.NoSeed && none, Volatile: o.Volatile, Content: old.run.Content,
+	next := run{Seeded: !o.NoSeed && !none, AnswerFile: !o.NoSeed && none, Volatile: o.Volatile, Delivery: o.Delivery, Content: old.run.Content,
 		Before: &setup{old.Generation, old.run.Content}}
 	generation := old.Generation
 	if next.Seeded {
@@ -208,7 +211,10 @@ func (s *state) backTo(old *state) {
 
 // bootOptions are those of the road to a running VM.
 func (d *Daemon) bootOptions(s *state, m machine.Machine, o StartOptions, l *diag.List) (boot.Options, error) {
-	out := boot.Options{ID: s.ID, NoSeed: o.NoSeed, VM: d.options.Hypervisor}
+	out := boot.Options{ID: s.ID, NoSeed: o.NoSeed, Delivery: cmp.Or(o.Delivery, s.Delivery), VM: d.options.Hypervisor}
+	if err := checkDelivery(o.Delivery); err != nil {
+		return out, err
+	}
 	if len(m.Disks) == 0 && m.Boot.Kernel == "" {
 		l.Add(diag.Diagnostic{Code: CodeNothingToBoot, Severity: diag.Error, Range: m.Places.Find("disks"),
 			Summary: "the VM has neither a disk nor a kernel to boot", Remedy: "make it from a template that has a disk, or name an image"})
@@ -238,6 +244,11 @@ func (d *Daemon) boot(ctx context.Context, m machine.Machine, o boot.Options) (*
 		prepare = d.launcher.Again
 	}
 	p, l, err := prepare(ctx, m, o)
+	var cannot *boot.OptionError
+	if errors.As(err, &cannot) {
+		l.Errorf(CodeDelivery, m.Places.Find("dataSource"), "choose another delivery, or auto", "%v", cannot)
+		return nil, l, nil
+	}
 	if err != nil || l.HasErrors() {
 		return nil, l, err
 	}

@@ -66,6 +66,8 @@ type Machine struct {
 	FirstBootDocuments []Document
 	// Template is the id of the template that the VM was made from; empty means none, BlankTemplate the empty one.
 	Template string
+	// Delivery is how the guest gets its seed, one of Deliveries; empty means auto.
+	Delivery string
 	// Disks are the ids of the disks that the daemon made for the VM, the root disk first.
 	Disks   []string
 	Created time.Time
@@ -268,8 +270,11 @@ func (d *Daemon) Add(ctx context.Context, m Machine) (Machine, error) {
 	}
 	s := &state{Machine: Machine{Namespace: cmp.Or(m.Namespace, loaded.Namespace, defaultNamespace), Name: cmp.Or(m.Name, loaded.Name),
 		ID: strings.ToLower(cmp.Or(m.ID, loaded.Identity.UUID, newID())), Documents: m.Documents, FirstBootDocuments: m.FirstBootDocuments,
-		Template: m.Template, Created: time.Now().UTC(), Status: Down}}
+		Template: m.Template, Delivery: m.Delivery, Created: time.Now().UTC(), Status: Down}}
 	if err := checkName("VM", s.Name); err != nil {
+		return Machine{}, err
+	}
+	if err := checkDelivery(m.Delivery); err != nil {
 		return Machine{}, err
 	}
 	if err := checkIDs(s.Machine); err != nil {
@@ -369,6 +374,9 @@ func (d *Daemon) Update(ctx context.Context, id string, change func(*Machine) er
 		if err := change(&m); err != nil {
 			return err
 		}
+		if err := checkDelivery(m.Delivery); err != nil {
+			return err
+		}
 		if m.Name != next.Name {
 			if err := checkName("VM", m.Name); err != nil {
 				return err
@@ -379,7 +387,7 @@ func (d *Daemon) Update(ctx context.Context, id string, change func(*Machine) er
 		if _, l = d.machine(ctx, named, m.Documents); l.HasErrors() {
 			return l
 		}
-		next.Name, next.Documents, next.FirstBootDocuments = m.Name, m.Documents, m.FirstBootDocuments
+		next.Name, next.Documents, next.FirstBootDocuments, next.Delivery = m.Name, m.Documents, m.FirstBootDocuments, m.Delivery
 		next.NextRun = m.NextRun && next.Status.Running()
 		l = d.ofNextStart(ctx, next.Machine, l)
 		return nil

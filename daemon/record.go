@@ -42,6 +42,7 @@ type machineRecord struct {
 	Documents          []documentRecord `json:"documents"`
 	FirstBootDocuments []documentRecord `json:"firstBootDocuments,omitempty"`
 	Template           string           `json:"template,omitempty"`
+	Delivery           string           `json:"delivery,omitempty"`
 	Disks              []string         `json:"disks,omitempty"`
 	Created            time.Time        `json:"created"`
 	Status             Status           `json:"status"`
@@ -86,6 +87,8 @@ type run struct {
 	// Volatile and Again are for Reboot: whether the run-once ends with it, and that the VM shall be started again.
 	Volatile bool `json:"volatile,omitempty"`
 	Again    bool `json:"again,omitempty"`
+	// Delivery is how the guest of this run got its seed, where that was asked for the run.
+	Delivery string `json:"delivery,omitempty"`
 	// Grace is how long a guest may take that was asked to shut down; 0 means that it is not asked.
 	Grace time.Duration `json:"grace,omitempty"`
 	// Removing means that Remove has begun; KeepDisks is its option.
@@ -117,7 +120,7 @@ type state struct {
 func (s *state) change() (store.Change, error) {
 	m := s.Machine
 	text, err := json.Marshal(machineRecord{ID: m.ID, Namespace: m.Namespace, Name: m.Name, Documents: toRecords(m.Documents),
-		FirstBootDocuments: toRecords(m.FirstBootDocuments), Template: m.Template, Disks: m.Disks, Created: m.Created, Status: m.Status,
+		FirstBootDocuments: toRecords(m.FirstBootDocuments), Template: m.Template, Delivery: m.Delivery, Disks: m.Disks, Created: m.Created, Status: m.Status,
 		Reason: m.Reason, Initialized: m.Initialized, FirstBoot: m.FirstBoot, Started: m.Started, Ended: m.Ended, RunOnce: m.RunOnce,
 		PostedPassword: m.PostedPassword, RunDocuments: toRecords(m.RunDocuments), NextRun: m.NextRun, Generation: m.Generation, Jobs: m.Jobs, Run: s.run, Said: s.said})
 	return store.Change{Kind: store.VM, ID: m.ID, Value: text}, err
@@ -129,7 +132,7 @@ func readState(text []byte) (*state, error) {
 		return nil, fmt.Errorf("a machine of the store: %w", err)
 	}
 	return &state{run: r.Run, said: r.Said, Machine: Machine{ID: r.ID, Namespace: r.Namespace, Name: r.Name, Documents: fromRecords(r.Documents),
-		FirstBootDocuments: fromRecords(r.FirstBootDocuments), Template: r.Template, Disks: r.Disks, Created: r.Created, Status: r.Status,
+		FirstBootDocuments: fromRecords(r.FirstBootDocuments), Template: r.Template, Delivery: r.Delivery, Disks: r.Disks, Created: r.Created, Status: r.Status,
 		Reason: r.Reason, Initialized: r.Initialized, FirstBoot: r.FirstBoot, Started: r.Started, Ended: r.Ended, RunOnce: r.RunOnce,
 		PostedPassword: r.PostedPassword, RunDocuments: fromRecords(r.RunDocuments), NextRun: r.NextRun, Generation: r.Generation, Jobs: r.Jobs}}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 
 	"github.com/vmseed/vmseed"
 	"github.com/vmseed/vmseed/diag"
@@ -29,6 +28,8 @@ type RenderOptions struct {
 	DataSource string
 	// Generation is the revision of the instance id.
 	Generation int
+	// Delivery is how the guest would get the seed; empty means the VM's way.
+	Delivery string
 	// Run renders what a run adds as well: what makes the guest report how its first boot goes.
 	Run bool
 	// Machine is the id of a VM for which the documents are rendered: with its names, its id and its template, and with a
@@ -66,15 +67,18 @@ func (d *Daemon) Render(ctx context.Context, documents []Document, o RenderOptio
 // render renders a placed machine. In the preview of a run, the URL to which a guest reports is signed when the VM has run before:
 // the key is drawn when it gets its directory.
 func (d *Daemon) render(m machine.Machine, o RenderOptions) (seed.Seed, diag.List) {
+	way := o.Delivery
+	if _, s, err := d.find(o.Machine); err == nil && way == "" {
+		way = s.Delivery
+	}
 	options := vmseed.RenderOptions{DataSource: o.DataSource}
+	options.HTTP = way == "metadata"
 	if !o.Run {
 		return d.options.Engine.Render(m, options)
 	}
 	s, l, _ := d.launcher.Render(m, options, func() (key secret.Text, _ error) {
 		if _, s, err := d.find(o.Machine); err == nil {
-			if _, err := os.Stat(d.dir(s)); err == nil {
-				key, _ = supervisor.ReportKey(d.dir(s))
-			}
+			key, _ = supervisor.OpenReportKey(d.dir(s))
 		}
 		return key, nil
 	})

@@ -389,6 +389,9 @@ func (d *Daemon) restart(v *vm) {
 		return
 	}
 	o := StartOptions{NoSeed: !s.run.Seeded && !s.run.AnswerFile, Volatile: s.run.Volatile}
+	if !s.run.Volatile {
+		o.Delivery = s.run.Delivery
+	}
 	if s.RunOnce && !s.run.Volatile {
 		o.Documents = s.RunDocuments
 	}

@@ -132,5 +132,5 @@ func (a *api) document(w http.ResponseWriter, _ *http.Request) error {
 func (a *api) version(w http.ResponseWriter, _ *http.Request) error {
 	e := a.options.Engine
 	return answer(w, http.StatusOK, client.Version{Version: a.options.Version, API: apiVersion, Forms: vmseed.Names(e.Frontends),
-		Targets: e.Forms(), DataSources: vmseed.Names(e.DataSources)})
+		Targets: e.Forms(), DataSources: vmseed.Names(e.DataSources), Deliveries: daemon.Deliveries()})
 }

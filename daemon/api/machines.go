@@ -15,7 +15,7 @@ import (
 
 // show is a machine as clients see it.
 func show(m daemon.Machine) client.Machine {
-	out := client.Machine{ID: m.ID, Namespace: m.Namespace, Name: m.Name, Status: string(m.Status), Reason: m.Reason, Template: m.Template, Disks: m.Disks,
+	out := client.Machine{ID: m.ID, Namespace: m.Namespace, Name: m.Name, Status: string(m.Status), Reason: m.Reason, Template: m.Template, Delivery: m.Delivery, Disks: m.Disks,
 		Created: m.Created, Started: m.Started, Ended: m.Ended, Initialized: m.Initialized, SSHPort: m.SSHPort, RunOnce: m.RunOnce,
 		Generation: m.Generation, Jobs: m.Jobs, PostedPassword: m.PostedPassword}
 	out.Addresses = m.Addresses
@@ -92,7 +92,7 @@ func (a *api) createMachines(w http.ResponseWriter, r *http.Request) error {
 	}
 	var made []daemon.Machine
 	for _, documents := range prepared.machines {
-		m, err := a.daemon.Add(r.Context(), daemon.Machine{ID: q.ID, Namespace: q.Namespace, Name: q.Name, Template: template, Documents: documents})
+		m, err := a.daemon.Add(r.Context(), daemon.Machine{ID: q.ID, Namespace: q.Namespace, Name: q.Name, Template: template, Delivery: q.Delivery, Documents: documents})
 		if err != nil {
 			a.undo(r.Context(), made)
 			return prepared.placed(err)
@@ -197,6 +197,9 @@ func (a *api) updateMachine(w http.ResponseWriter, r *http.Request) error {
 		if q.Name != "" {
 			m.Name = q.Name
 		}
+		if q.Delivery != "" {
+			m.Delivery = q.Delivery
+		}
 		if len(prepared.machines) == 1 {
 			m.Documents, m.FirstBootDocuments = prepared.machines[0], nil
 		}
@@ -228,7 +231,7 @@ func (a *api) start(w http.ResponseWriter, r *http.Request) error {
 	if err := read(w, r, &q, true); err != nil {
 		return err
 	}
-	o := daemon.StartOptions{Initialize: q.Initialize, NewGeneration: q.NewGeneration, NoSeed: q.NoSeed, Volatile: q.Volatile}
+	o := daemon.StartOptions{Initialize: q.Initialize, NewGeneration: q.NewGeneration, NoSeed: q.NoSeed, Volatile: q.Volatile, Delivery: q.Delivery}
 	var prepared prepared
 	if len(q.Documents) > 0 {
 		var err error

@@ -123,7 +123,7 @@ func (a *api) rendered(r *http.Request, q client.RenderRequest, machine string) 
 		if l.HasErrors() {
 			break
 		}
-		o := daemon.RenderOptions{Template: template, DataSource: source, Generation: q.Generation, Machine: machine, Run: q.Run}
+		o := daemon.RenderOptions{Template: template, DataSource: source, Generation: q.Generation, Machine: machine, Run: q.Run, Delivery: q.Delivery}
 		renderings, problems := a.daemon.Render(r.Context(), p.machines[0], o)
 		l = append(l, p.place(problems)...)
 		for _, x := range renderings {

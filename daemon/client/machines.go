@@ -19,8 +19,10 @@ type Machine struct {
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"`
 	// Template is the id of the template that the VM was made from, Disks those of its disks.
-	Template string    `json:"template,omitempty"`
-	Disks    []string  `json:"disks,omitempty"`
+	Template string   `json:"template,omitempty"`
+	Disks    []string `json:"disks,omitempty"`
+	// Delivery is how the guest gets its seed, where that is not auto.
+	Delivery string    `json:"delivery,omitempty"`
 	Created  time.Time `json:"created"`
 	// Started and Ended are when the last run began and ended.
 	Started time.Time `json:"started,omitzero"`
@@ -120,6 +122,8 @@ type Settings struct {
 	// Memory is in bytes.
 	Memory int64 `json:"memory,omitempty"`
 	CPUs   int   `json:"cpus,omitempty"`
+	// Delivery is how the guest gets its seed: one of Version.Deliveries. Empty means auto.
+	Delivery string `json:"delivery,omitempty"`
 }
 
 // CreateRequest asks for machines.
@@ -142,6 +146,7 @@ type CreateResult struct {
 type UpdateRequest struct {
 	Name      string     `json:"name,omitempty"`
 	Documents []Document `json:"documents,omitempty"`
+	Delivery  string     `json:"delivery,omitempty"`
 }
 
 // StartRequest starts a machine.
@@ -156,6 +161,8 @@ type StartRequest struct {
 	NoSeed bool `json:"noSeed,omitempty"`
 	// Volatile ends the run-once with a reboot.
 	Volatile bool `json:"volatile,omitempty"`
+	// Delivery is how the guest of this run gets its seed; empty means the machine's way.
+	Delivery string `json:"delivery,omitempty"`
 }
 
 // GraceRequest is the body of shutdown and reboot.

@@ -125,6 +125,8 @@ type Version struct {
 	// Version is that of the daemon, API that of its API.
 	Version string `json:"version"`
 	API     string `json:"api"`
+	// Deliveries are how guests of the daemon can get their seeds.
+	Deliveries []string `json:"deliveries"`
 	// Forms can be read, Targets be converted to.
 	Forms       []string `json:"forms"`
 	Targets     []string `json:"targets"`

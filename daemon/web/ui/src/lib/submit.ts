@@ -34,13 +34,14 @@ export async function send(data: ComposeData, work: Work, opening: Opening, star
     return made.machines[0]?.id ?? '';
   }
   const id = data.machine?.id ?? '';
+  const delivery = work.settings.delivery ? {delivery: work.settings.delivery} : {};
   const path = `/machines/${encodeURIComponent(id)}`;
   if (data.mode === 'edit') {
     const name = opening.ok ? nameOf(opening.opened.tree) : '';
-    await patch<Machine>(path, {documents, ...(name && name !== data.machine?.name ? {name} : {})});
+    await patch<Machine>(path, {documents, ...delivery, ...(name && name !== data.machine?.name ? {name} : {})});
     return id;
   }
-  await call<Machine>('POST', `${path}/start`, {documents, ...work.run});
+  await call<Machine>('POST', `${path}/start`, {documents, ...delivery, ...work.run});
   return id;
 }
 

@@ -8,6 +8,8 @@ export interface Machine {
   reason?: string;
   template?: string;
   disks?: string[];
+  /** How the guest gets its seed, where that is not auto. */
+  delivery?: string;
   created: string;
   started?: string;
   ended?: string;
@@ -98,6 +100,8 @@ export interface Settings {
   guest?: string;
   memory?: number;
   cpus?: number;
+  /** How the guest gets its seed: one of Version.deliveries. */
+  delivery?: string;
 }
 
 /** A place in a text, counted from 1; columns count characters. 0 is an unknown place. */
@@ -224,4 +228,4 @@ export interface DaemonEvent {
   correlation?: string;
 }
 
-export interface Version { version: string; api: string; forms: string[]; targets: string[]; dataSources: string[] }
+export interface Version { version: string; api: string; forms: string[]; targets: string[]; dataSources: string[]; deliveries: string[] }

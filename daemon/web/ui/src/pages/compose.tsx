@@ -49,8 +49,9 @@ function Head({data}: {data: ComposeData}) {
   );
 }
 
-/** firstSettings are those of a new machine: the template that its link names, else the first that can be used. */
+/** firstSettings are those of a new machine: the template that its link names, else the first that can be used. A machine that there is has its delivery. */
 function firstSettings(data: ComposeData): Work['settings'] {
+  if (data.mode === 'edit' && data.machine?.delivery) return {delivery: data.machine.delivery};
   if (data.mode !== 'new') return {};
   const asked = new URLSearchParams(location.search).get('template');
   const usable = data.templates.filter((t) => t.status === 'ok');
@@ -114,7 +115,7 @@ function Desk({data, documents, images, working}: DeskProps) {
   const submit = useSubmit({data, working, opening, rendered, held, mismatch: mismatched(opening, work)});
   const noSeed = data.mode === 'run' && work.run.noSeed && !(opening.ok && preparedOf(opening.opened.tree) !== undefined);
   const preview = noSeed ? <section class="preview"><h2>{texts.previewTitle}</h2><p class="muted">{texts.previewNone}</p></section>
-    : <Preview documents={shown} settings={data.mode === 'new' ? work.settings : undefined} machine={data.machine} generation={data.mode === 'run' && work.run.newGeneration ? 1 : undefined}
+    : <Preview documents={shown} settings={work.settings} machine={data.machine} generation={data.mode === 'run' && work.run.newGeneration ? 1 : undefined}
       initialize={data.mode === 'run' && work.run.initialize} quiet={view === 'documents'} onResult={onResult} onPlace={toPlace} />;
   const tabs = [{id: 'form', label: texts.tabs.form}, {id: 'documents', label: texts.tabs.documents}, ...(wide ? [] : [{id: 'preview', label: texts.tabs.preview}])];
   return <>

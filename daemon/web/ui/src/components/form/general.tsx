@@ -7,6 +7,7 @@ import type {Image, Settings, Template, Version} from '../../lib/types';
 import texts from '../../texts/compose.json';
 import {SelectField} from '../field';
 import {Choice, Line, useForm} from './controls';
+import {Delivery} from './delivery';
 
 /** What the part needs beside the form. */
 export interface GeneralProps {
@@ -37,6 +38,7 @@ export function General(props: GeneralProps) {
         {agent === 'cloud-init' && <DataSource version={props.version} />}
         {agent === 'ignition' && <Choice path="spec.guest.ignitionPlatform" label={texts.general.platform} help={texts.general.platformHelp}
           options={[['', texts.general.platformDefault], ...['qemu', 'openstack', 'kubevirt', 'proxmoxve', 'flatcar'].map((p) => [p, p] as [string, string])]} />}
+        {agent !== 'sysprep' && <Delivery {...props} />}
       </div>
     </section>
   );

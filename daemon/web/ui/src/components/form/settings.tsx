@@ -4,6 +4,7 @@ import {fill} from '../../lib/texts';
 import type {Image, Settings, Template, Version} from '../../lib/types';
 import texts from '../../texts/compose.json';
 import {SelectField, TextField} from '../field';
+import {Delivery} from './delivery';
 import {useTyped} from './controls';
 
 /** What the part needs. */
@@ -61,6 +62,7 @@ export function BesideDocuments({settings, onSettings, templates, images, versio
           <option value="">{fill(texts.general.dataSourceDefault, {name: texts.settings.default.toLowerCase()})}</option>
           {version.dataSources.map((d) => <option key={d} value={d}>{d}</option>)}
         </SelectField>
+        <Delivery mode="new" settings={settings} onSettings={onSettings} version={version} />
       </div>
     </section>
   );

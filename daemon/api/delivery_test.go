@@ -1,0 +1,68 @@
+//go:build linux
+
+package api_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/vmseed/vmseed/daemon/client"
+	"github.com/vmseed/vmseed/daemon/daemontest"
+	"github.com/vmseed/vmseed/internal/supervisor/supervisortest"
+)
+
+// TestDelivery starts machines whose guests get their seeds in other ways than by themselves.
+func TestDelivery(t *testing.T) {
+	s := begin(t)
+	ctx, cancel := context.WithTimeout(t.Context(), daemontest.Limit)
+	defer cancel()
+	request := client.CreateRequest{Documents: documents("vm1", supervisortest.Good, "#cloud-config\n{}\n"), Settings: client.Settings{Delivery: "vfat"}}
+	made, err := s.Create(ctx, request)
+	if err != nil || made.Machines[0].Delivery != "vfat" {
+		t.Fatal(made.Machines, err)
+	}
+	id := made.Machines[0].ID
+	given := func(want string, start client.StartRequest) {
+		t.Helper()
+		if _, err := s.Start(ctx, id, start); err != nil {
+			t.Fatal(err)
+		}
+		result, err := s.Given(ctx, id, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch seed := result.Seeds[0]; {
+		case len(seed.Volumes) == 1 && seed.Volumes[0].Format == want, len(seed.Trees) == 1 && want == "":
+		default:
+			t.Errorf("the guest has %d volumes and %d trees, not one of %q", len(seed.Volumes), len(seed.Trees), want)
+		}
+		if _, err := s.Stop(ctx, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	given("vfat", client.StartRequest{})
+	given("", client.StartRequest{Delivery: "metadata"})
+	if m, err := s.Update(ctx, id, client.UpdateRequest{Delivery: "iso"}); err != nil || m.Delivery != "iso" {
+		t.Error(m.Delivery, err)
+	}
+	given("iso", client.StartRequest{})
+	if preview, err := s.RenderMachine(ctx, id, client.RenderRequest{Settings: client.Settings{Delivery: "metadata"}}); err != nil || len(preview.Seeds) != 1 || len(preview.Seeds[0].Trees) != 1 {
+		t.Error("the preview takes no notice of the delivery", err)
+	}
+	for name, err := range map[string]error{
+		"unknown for a start":   second(s.Start(ctx, id, client.StartRequest{Delivery: "post"})),
+		"unknown for a change":  second(s.Update(ctx, id, client.UpdateRequest{Delivery: "post"})),
+		"unfit for the machine": second(s.Start(ctx, id, client.StartRequest{Delivery: "smbios"})),
+	} {
+		if status(err) != http.StatusUnprocessableEntity {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if m, err := s.Machine(ctx, id); err != nil || m.Status != "down" {
+		t.Error("after it:", m.Status, err)
+	}
+}
+
+// second is the error of a call.
+func second[T any](_ T, err error) error { return err }
