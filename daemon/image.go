@@ -32,6 +32,8 @@ type Image struct {
 	// Format is raw or qcow2; Size the bytes of the file, VirtualSize those of the disk in it.
 	Format            string
 	Size, VirtualSize int64
+	// CD means that it is one, to be put into a drive: an ISO image that no sidecar says something else of.
+	CD bool
 	// Defaults are what the sidecar says about VMs that are made from it.
 	Defaults Defaults
 	// Problems are what is wrong with the sidecar or the image. With an error among them it cannot be imported.
@@ -144,6 +146,7 @@ func inspect(path string) (Image, bool) {
 	case !described && extension != ".img" && extension != ".raw" && extension != ".iso":
 		return i, false
 	default:
+		i.CD = !described && extension == ".iso"
 		i.VirtualSize = (i.Size + 511) / 512 * 512
 	}
 	if i.VirtualSize == 0 && !i.Problems.HasErrors() {

@@ -117,7 +117,7 @@ func (a *API) getDomain(q *request) (reply, error) {
 	return ok(a.domainView(q, d)), nil
 }
 
-// images gives the images of a domain.
+// images gives the images of a domain. CDs are no images to an engine: it has them as files.
 func (a *API) images(q *request) ([]daemon.Image, error) {
 	d, err := a.domain(q.id(0))
 	if err != nil {
@@ -126,7 +126,8 @@ func (a *API) images(q *request) ([]daemon.Image, error) {
 	if d.kind != "image" {
 		return nil, nil
 	}
-	return a.d.Images(d.id)
+	images, err := a.d.Images(d.id)
+	return slices.DeleteFunc(images, func(i daemon.Image) bool { return i.CD }), err
 }
 
 func (a *API) imageView(q *request, i daemon.Image) element.Element {
