@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"mime"
 	"net/http"
 	"strconv"
@@ -100,7 +99,7 @@ func refuse(w http.ResponseWriter, err error) {
 	case errors.As(err, &list):
 		fail(w, http.StatusUnprocessableEntity, "something is wrong with the documents", list.Sorted()...)
 	case errors.As(err, &slow):
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(max(1, slow.After.Seconds())))))
+		w.Header().Set("Retry-After", slow.RetryAfter())
 		fail(w, http.StatusTooManyRequests, slow.Error())
 	case errors.Is(err, auth.ErrDenied):
 		fail(w, http.StatusUnauthorized, err.Error())

@@ -9,6 +9,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"time"
 
 	"github.com/vmseed/vmseed/secret"
@@ -36,6 +38,11 @@ type SlowDownError struct {
 // Error says how long to wait.
 func (e *SlowDownError) Error() string {
 	return fmt.Sprintf("too many attempts failed; try again in %s", e.After.Round(time.Second))
+}
+
+// RetryAfter is how long to wait in whole seconds, as HTTP's header of that name says it (RFC 9110 section 10.2.3).
+func (e *SlowDownError) RetryAfter() string {
+	return strconv.Itoa(int(math.Ceil(max(1, e.After.Seconds()))))
 }
 
 // Method is how somebody proved who they are.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"net"
 	"net/http"
+	"strings"
 
 	"github.com/vmseed/vmseed/secret"
 )
@@ -29,9 +30,12 @@ func nameOfCookie(r *http.Request, plain bool) string {
 }
 
 // SetCookie gives a browser the token of a session. No script can read it, no other site can send it, and it is gone when the
-// browser is closed. Plain says that the daemon serves HTTP without TLS.
+// browser is closed. Plain says that the daemon serves HTTP without TLS: then the cookie is for TLS alone if the browser says
+// that its page came by it, through a proxy.
 func SetCookie(w http.ResponseWriter, r *http.Request, plain bool, s Session) {
-	http.SetCookie(w, cookie(nameOfCookie(r, plain), plain, s.Token.Reveal(), 0))
+	c := cookie(nameOfCookie(r, plain), plain, s.Token.Reveal(), 0)
+	c.Secure = c.Secure || strings.HasPrefix(r.Header.Get("Origin"), "https://")
+	http.SetCookie(w, c)
 }
 
 // DropCookie takes the token away from a browser.

@@ -54,6 +54,12 @@ func TestCookies(t *testing.T) {
 	if c := plain.Result().Cookies()[0]; c.Name != "vmseed-8080" || c.Secure {
 		t.Error(c)
 	}
+	proxied, behind := httptest.NewRecorder(), page("vmhost.example")
+	behind.Header.Set("Origin", "https://vmhost.example")
+	SetCookie(proxied, behind, true, s)
+	if c := proxied.Result().Cookies()[0]; c.Name != "vmseed" || !c.Secure || !c.HttpOnly {
+		t.Error("behind a proxy with TLS:", c)
+	}
 	gone := httptest.NewRecorder()
 	DropCookie(gone, page("vmhost.example"), false)
 	if c := gone.Result().Cookies()[0]; c.Value != "" || c.MaxAge >= 0 || !c.Secure || !c.HttpOnly {

@@ -3,13 +3,11 @@ package server
 import (
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -159,7 +157,7 @@ func (s *Server) admit(x *exchange, r *http.Request, h http.Handler) {
 	case r.Context().Err() != nil:
 	case errors.As(err, &slow):
 		x.denied = true
-		x.Header().Set("Retry-After", seconds(slow))
+		x.Header().Set("Retry-After", slow.RetryAfter())
 		x.problem(http.StatusTooManyRequests, err.Error())
 	case errors.Is(err, errOtherOrigin):
 		x.problem(http.StatusForbidden, err.Error())
@@ -170,10 +168,6 @@ func (s *Server) admit(x *exchange, r *http.Request, h http.Handler) {
 		s.config.Log.Error("nobody can log in", "id", x.id, "error", err)
 		x.problem(http.StatusServiceUnavailable, "the daemon cannot read its users; its log says why")
 	}
-}
-
-func seconds(slow *auth.SlowDownError) string {
-	return strconv.Itoa(int(math.Ceil(max(1, slow.After.Seconds()))))
 }
 
 // errNobody means that a request says nothing about who makes it.

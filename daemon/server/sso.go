@@ -125,7 +125,7 @@ func (s *Server) token(x *exchange, r *http.Request) {
 	case r.Context().Err() != nil:
 	case errors.As(err, &slow):
 		x.denied = true
-		x.Header().Set("Retry-After", seconds(slow))
+		x.Header().Set("Retry-After", slow.RetryAfter())
 		x.sso(http.StatusBadRequest, ssoError(scopeAPI, "access_denied", "Cannot authenticate user: "+err.Error()+"."))
 	case errors.Is(err, auth.ErrDenied):
 		x.denied = true

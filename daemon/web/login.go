@@ -2,12 +2,10 @@ package web
 
 import (
 	"errors"
-	"math"
 	"mime"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/vmseed/vmseed/daemon/auth"
@@ -85,7 +83,7 @@ func (s *site) login(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, v.Next, http.StatusSeeOther)
 	case r.Context().Err() != nil:
 	case errors.As(err, &slow):
-		seconds := strconv.Itoa(int(math.Ceil(max(1, slow.After.Seconds()))))
+		seconds := slow.RetryAfter()
 		w.Header().Set("Retry-After", seconds)
 		v.Error = s.pages.text("tooMany", "seconds", seconds)
 		s.askLogin(w, r, http.StatusTooManyRequests, v)
