@@ -64,12 +64,18 @@ func (v *vm) follow(ctx context.Context, guest Guest) {
 		}
 		v.p.log.Warn("a supervisor does not answer", "pod", v.ref, "error", err)
 		v.change(func() { v.now.unsure = "the VM's supervisor does not answer: " + err.Error() })
-		tries++
-		if !v.p.sleep(ctx, doubled(retryFirst, retryMost, tries-1)) {
-			return
-		}
-		if s, err := guest.State(ctx); err == nil && s.Status.Alive() {
-			v.change(func() { v.now.unsure = "" })
+		for away := true; away; {
+			tries++
+			if !v.p.sleep(ctx, doubled(retryFirst, retryMost, tries-1)) {
+				return
+			}
+			switch s, err := guest.State(ctx); {
+			case err == nil && s.Status.Alive():
+				v.change(func() { v.now.unsure = "" })
+				away = false
+			case err == nil, errors.Is(err, fs.ErrNotExist):
+				away = false // the run has ended
+			}
 		}
 	}
 }
@@ -94,7 +100,7 @@ func (v *vm) observe(e supervisor.Event) {
 	v.mutex.Unlock()
 	switch {
 	case e.Status == supervisor.Running:
-		v.goesOn(fresh)
+		v.goesOn(e.Time, fresh)
 	case e.Status == supervisor.Paused:
 		v.stands(e.Reason, fresh)
 	case e.Report != nil && !e.Report.Stage.Ended():
@@ -122,9 +128,14 @@ func (v *vm) observe(e supervisor.Event) {
 }
 
 // goesOn takes in that the guest's processors run.
-func (v *vm) goesOn(fresh bool) {
+func (v *vm) goesOn(since time.Time, fresh bool) {
 	stood := false
-	v.change(func() { stood, v.now.paused, v.now.byUser = v.now.paused != "", "", false })
+	v.change(func() {
+		if stood = v.now.paused != ""; stood {
+			v.now.resumed = since
+		}
+		v.now.paused, v.now.byUser = "", false
+	})
 	if stood && fresh {
 		v.event(corev1.EventTypeNormal, reasonResumed, "The guest's processors go on")
 	}
@@ -234,13 +245,18 @@ func (v *vm) patience(ctx context.Context) {
 	}
 }
 
-// left is how long the guest may be silent from now on.
+// left is how long the guest may be silent from now on. One that stands still can say nothing.
 func (v *vm) left(limit time.Duration) time.Duration {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
+	if v.now.paused != "" {
+		return limit
+	}
 	last := v.rec.Run.Since
-	if v.booting.at.After(last) {
-		last = v.booting.at
+	for _, later := range []time.Time{v.booting.at, v.now.resumed} {
+		if later.After(last) {
+			last = later
+		}
 	}
 	return time.Until(last.Add(limit))
 }

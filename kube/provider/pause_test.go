@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,5 +101,107 @@ func TestPause(t *testing.T) {
 		if err := b.p.RunInContainer(b.t.Context(), "default", "vm", "guest", []string{PauseCommand}, new(terminal)); !errdefs.IsInvalidInput(err) {
 			t.Errorf("a guest that cannot be paused: %v", err)
 		}
+	})
+}
+
+// frozen is a switched guest whose programs answer unless it stands still, as it may before the node has heard of that.
+type frozen struct {
+	switched
+	still *atomic.Bool
+}
+
+func (f *frozen) Exec(ctx context.Context, _ supervisor.Command) (supervisor.Result, error) {
+	if f.still.Load() {
+		<-ctx.Done()
+		return supervisor.Result{}, ctx.Err()
+	}
+	return supervisor.Result{}, nil
+}
+
+// TestPauseWhileProbed pauses a guest that a probe waits for, and has another process find it so: neither ends the guest.
+func TestPauseWhileProbed(t *testing.T) {
+	lie(t, func(b *bed) {
+		still := new(atomic.Bool)
+		b.runner.equip = func(g *simGuest) Guest { return &frozen{switched{simGuest: g}, still} }
+		pod := b.create(func(pod *corev1.Pod) {
+			pod.Spec.Containers[0].LivenessProbe = &corev1.Probe{PeriodSeconds: 10, FailureThreshold: 1, TimeoutSeconds: 5,
+				ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}}
+		})
+		b.runner.guest(pod.UID).boots()
+		b.is(pod, "Running running ready")
+		still.Store(true)
+		b.after(12 * time.Second)
+		if err := b.p.RunInContainer(b.t.Context(), "default", "vm", "guest", []string{PauseCommand}, new(terminal)); err != nil {
+			t.Fatal(err)
+		}
+		b.after(time.Minute)
+		b.is(pod, "Running running not:PausedByUser")
+		b.close()
+		b.open()
+		if err := b.p.CreatePod(b.t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		b.after(time.Minute)
+		b.is(pod, "Running running not:PausedByUser")
+		if n := b.runner.count(); n != 1 {
+			t.Errorf("the guest was started %d times", n)
+		}
+	})
+}
+
+// TestPauseAtFirstBoot pauses a guest in its first boot: it is not taken to be up for its silence, but has all its time to speak
+// when it goes on.
+func TestPauseAtFirstBoot(t *testing.T) {
+	lie(t, func(b *bed) {
+		b.runner.equip = func(g *simGuest) Guest { return &switched{simGuest: g} }
+		pod := b.create(nil)
+		do := func(command string) {
+			t.Helper()
+			if err := b.p.RunInContainer(b.t.Context(), "default", "vm", "guest", []string{command}, new(terminal)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		do(PauseCommand)
+		b.after(time.Hour)
+		do(UnpauseCommand)
+		b.after(DefaultFirstBootTimeout - time.Minute)
+		b.is(pod, "Running running not:Booting")
+		b.after(2 * time.Minute)
+		b.is(pod, "Running running ready")
+	})
+}
+
+// away is a guest whose supervisor does not answer for a while.
+type away struct {
+	*simGuest
+	// events and states are how many calls get no answer.
+	events, states int
+}
+
+func (a *away) Events(ctx context.Context, since int, f func(supervisor.Event) error) error {
+	if a.events--; a.events >= 0 {
+		return errors.New("no answer")
+	}
+	return a.simGuest.Events(ctx, since, f)
+}
+
+func (a *away) State(ctx context.Context) (supervisor.State, error) {
+	if a.states--; a.states >= 0 {
+		return supervisor.State{}, errors.New("no answer")
+	}
+	return a.simGuest.State(ctx)
+}
+
+// TestAway: a guest whose supervisor answers again is ready again, though nothing has happened meanwhile.
+func TestAway(t *testing.T) {
+	lie(t, func(b *bed) {
+		b.runner.equip = func(g *simGuest) Guest {
+			g.boots()
+			return &away{simGuest: g, events: 1, states: 3}
+		}
+		pod := b.create(nil)
+		b.is(pod, "Running running not:Paused")
+		b.after(time.Minute)
+		b.is(pod, "Running running ready")
 	})
 }

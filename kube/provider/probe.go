@@ -146,21 +146,13 @@ func (v *vm) repeat(ctx context.Context, guest Guest, p *corev1.Probe, name stri
 		return
 	}
 	var t tally
-	for {
-		if v.rests() {
-			if !v.p.sleep(ctx, seconds(p.PeriodSeconds, 10)) {
-				return
-			}
-			continue
-		}
-		once, cancel := context.WithTimeout(ctx, seconds(p.TimeoutSeconds, 1))
-		err := probeOnce(once, guest, p, c)
-		if err != nil && once.Err() != nil {
-			err = fmt.Errorf("no answer within %v", seconds(p.TimeoutSeconds, 1))
-		}
-		cancel()
+	for again := true; again; again = v.p.sleep(ctx, seconds(p.PeriodSeconds, 10)) {
+		err := v.attend(ctx, guest, p, c)
 		if ctx.Err() != nil {
 			return
+		}
+		if errors.Is(err, errRests) {
+			continue
 		}
 		message := ""
 		if err != nil {
@@ -170,10 +162,27 @@ func (v *vm) repeat(ctx context.Context, guest Guest, p *corev1.Probe, name stri
 		if t.count(err == nil, p) && !f(t.ok, message) {
 			return
 		}
-		if !v.p.sleep(ctx, seconds(p.PeriodSeconds, 10)) {
-			return
-		}
 	}
+}
+
+// errRests means that a guest gave no answer because a user has paused it.
+var errRests = errors.New("a user has paused the guest")
+
+// attend asks a probe once, unless the guest rests. One that was paused meanwhile, or before this process knew, has not failed.
+func (v *vm) attend(ctx context.Context, guest Guest, p *corev1.Probe, c corev1.Container) error {
+	if v.rests() {
+		return errRests
+	}
+	once, cancel := context.WithTimeout(ctx, seconds(p.TimeoutSeconds, 1))
+	defer cancel()
+	err := probeOnce(once, guest, p, c)
+	switch {
+	case err != nil && v.rests():
+		return errRests
+	case err != nil && once.Err() != nil:
+		return fmt.Errorf("no answer within %v", seconds(p.TimeoutSeconds, 1))
+	}
+	return err
 }
 
 // probeOnce asks a probe once. Ports are those of the guest.

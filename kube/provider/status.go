@@ -31,6 +31,8 @@ type state struct {
 	// has paused.
 	paused string
 	byUser bool
+	// resumed is when they last went on.
+	resumed time.Time
 	// unsure says why nobody knows whether the guest runs; empty means that it is known.
 	unsure string
 	// booting says how far the guest's first boot has come, as far as that was told.
