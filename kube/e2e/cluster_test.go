@@ -159,16 +159,6 @@ func (s *space) kubectl(t *testing.T, args ...string) string {
 	return out
 }
 
-// refused runs kubectl for something that must not work, and returns what it says.
-func (s *space) refused(t *testing.T, input string, args ...string) string {
-	t.Helper()
-	out, problems, err := s.Run(t.Context(), strings.NewReader(input), append([]string{"--namespace", s.name}, args...)...)
-	if err == nil {
-		t.Fatalf("kubectl %s works and should not: %s", strings.Join(args, " "), out)
-	}
-	return problems
-}
-
 // apply applies documents.
 func (s *space) apply(t *testing.T, documents ...string) {
 	t.Helper()
