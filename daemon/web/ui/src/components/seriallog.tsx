@@ -1,5 +1,6 @@
 import {useEffect, useLayoutEffect, useMemo, useRef, useState} from 'preact/hooks';
 import {problemText} from '../lib/problem';
+import {whileSeen} from '../lib/seen';
 import {find, SerialLog} from '../lib/serial';
 import {logURL, readLog} from '../lib/stream';
 import {fill} from '../lib/texts';
@@ -18,6 +19,8 @@ const lineHeight = 18;
 const beyond = 20;
 /** How often, in milliseconds, what has come is drawn. */
 const pace = 100;
+/** How long, in milliseconds, the past may take to come again before it takes the place of what is shown. */
+const catchUp = 500;
 
 /** What a guest writes to its serial console, while it does: searched, followed, downloaded. */
 export default function LogView({machine}: {machine: Machine}) {
@@ -55,28 +58,42 @@ export default function LogView({machine}: {machine: Machine}) {
   );
 }
 
-/** useLog reads the log, and follows it while the machine runs. */
+/** useLog reads the log, and follows it while the machine runs and somebody looks. */
 function useLog(m: Machine): {lines: string[]; dropped: number; error: string | undefined; retry: () => void} {
   const [shown, show] = useState<{lines: string[]; dropped: number}>({lines: [], dropped: 0});
   const [error, setError] = useState<string | undefined>();
   const [attempt, setAttempt] = useState(0);
   useEffect(() => {
-    const abort = new AbortController();
-    const log = new SerialLog();
+    let flight: AbortController | undefined;
+    let over = false;
     let timer = 0;
-    const draw = () => {
-      timer = 0;
-      show({lines: [...log.all()], dropped: log.dropped});
+    let first = pace;
+    const open = () => {
+      if (flight || over) return;
+      const {signal} = flight = new AbortController();
+      const log = new SerialLog();
+      let wait = first;
+      const draw = () => {
+        timer = 0;
+        show({lines: [...log.all()], dropped: log.dropped});
+      };
+      setError(undefined);
+      readLog(m.id, true, signal, (bytes) => {
+        log.write(bytes);
+        timer ||= window.setTimeout(draw, wait);
+        wait = pace;
+      }).then(() => {
+        over = true;
+        draw();
+      }, (e: unknown) => { if (!signal.aborted) setError(problemText(e)); });
     };
-    setError(undefined);
-    readLog(m.id, true, abort.signal, (bytes) => {
-      log.write(bytes);
-      timer ||= window.setTimeout(draw, pace);
-    }).then(draw, (e: unknown) => { if (!abort.signal.aborted) setError(problemText(e)); });
-    return () => {
-      abort.abort();
+    return whileSeen(open, () => {
+      flight?.abort();
+      flight = undefined;
       window.clearTimeout(timer);
-    };
+      timer = 0;
+      first = catchUp;
+    });
   }, [m.id, m.started, attempt]);
   return {...shown, error, retry: () => setAttempt((n) => n + 1)};
 }

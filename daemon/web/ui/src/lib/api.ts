@@ -1,4 +1,4 @@
-// Requests of /api/v1. The session's cookie goes with them; who has none any more is sent to the log-in page and back.
+// Requests of /api/v1. The session's cookie goes with them; who has none any more is sent to the log-in page and back, unless the page has unsaved work.
 import type {Diagnostic, Doc, RenderRequest, RenderResult, Settings} from './types';
 
 const prefix = '/api/v1';
@@ -19,17 +19,39 @@ export async function call<T>(method: string, path: string, body?: unknown, sign
     init.headers = {...init.headers, 'Content-Type': 'application/json'};
     init.body = JSON.stringify(body);
   }
-  let response: Response;
-  try {
-    response = await fetch(prefix + path, init);
-  } catch (e) {
-    if (signal?.aborted) throw e;
-    throw new Problem(0, '', '', [], '');
-  }
+  const response = await reach(prefix + path, init);
   if (response.ok) return (response.status === 204 ? undefined : await response.json()) as T;
+  throw await refusal(response);
+}
+
+/** unreachable is the Problem of a daemon that does not answer. */
+export const unreachable = (): Problem => new Problem(0, '', '', [], '');
+
+/** reach is fetch; a daemon that does not answer is a Problem. */
+export async function reach(url: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, init);
+  } catch (e) {
+    throw init.signal?.aborted ? e : unreachable();
+  }
+}
+
+const toLogin = () => location.assign('/login?next=' + encodeURIComponent(location.pathname + location.search));
+
+let sessionEnded = toLogin;
+
+/** onSessionEnd has f called when an answer says that there is no session any more, in the place of the way to the log-in page, until the function
+ * that it returns is called. */
+export function onSessionEnd(f: () => void): () => void {
+  sessionEnded = f;
+  return () => { if (sessionEnded === f) sessionEnded = toLogin; };
+}
+
+/** refusal reads an answer that says no. */
+export async function refusal(response: Response): Promise<Problem> {
   const p = (await response.json().catch(() => ({}))) as {title?: string; detail?: string; diagnostics?: Diagnostic[]; request?: string};
-  if (response.status === 401) location.assign('/login?next=' + encodeURIComponent(location.pathname + location.search));
-  throw new Problem(response.status, p.title ?? response.statusText, p.detail ?? '', p.diagnostics ?? [], p.request ?? '');
+  if (response.status === 401) sessionEnded();
+  return new Problem(response.status, p.title ?? response.statusText, p.detail ?? '', p.diagnostics ?? [], p.request ?? '');
 }
 
 export const get = <T>(path: string, signal?: AbortSignal) => call<T>('GET', path, undefined, signal);

@@ -1,5 +1,6 @@
 // What happens at the daemon, as it happens: one stream of server-sent events for each page.
 import {get} from './api';
+import {whileSeen} from './seen';
 import type {DaemonEvent} from './types';
 
 /** How the stream is. */
@@ -40,8 +41,6 @@ const browser: World = {
 const together = 50;
 /** How long, in milliseconds, a stream may be silent about being back before the user is told. */
 const patience = 2000;
-/** A page that nobody sees keeps its connection for so long, in milliseconds: over HTTP/1.1 a browser has only six for all of its tabs. */
-const unseen = 60_000;
 /** The longest pause between two attempts, in milliseconds. */
 const longest = 15_000;
 
@@ -133,25 +132,8 @@ export class Events {
   }
 }
 
-/** follow hears events until the function that it returns is called. It rests while the page is not seen for long, and in the browser's cache of pages. */
+/** follow hears events until the function that it returns is called. It rests while nobody sees the page. */
 export function follow(f: Follower): () => void {
   const events = new Events(f);
-  let hiding: number | undefined;
-  const look = () => {
-    clearTimeout(hiding);
-    if (document.hidden) hiding = window.setTimeout(() => events.close(), unseen);
-    else events.open();
-  };
-  const hide = () => events.close();
-  document.addEventListener('visibilitychange', look);
-  addEventListener('pageshow', look);
-  addEventListener('pagehide', hide);
-  events.open();
-  return () => {
-    clearTimeout(hiding);
-    document.removeEventListener('visibilitychange', look);
-    removeEventListener('pageshow', look);
-    removeEventListener('pagehide', hide);
-    events.close();
-  };
+  return whileSeen(() => events.open(), () => events.close());
 }
