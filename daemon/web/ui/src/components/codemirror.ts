@@ -13,6 +13,7 @@ import {drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutte
 import {tags as t} from '@lezer/highlight';
 import texts from '../texts/editor.json';
 import {decodedView} from './decodedview';
+import {foldedLines} from './foldedlines';
 import type {Language} from '../lib/language';
 import {spanOf} from '../lib/spans';
 import type {Diagnostic} from '../lib/types';
@@ -101,7 +102,7 @@ const look = EditorView.theme({
   '.cm-textfield': {backgroundColor: 'var(--c-surface)', color: 'var(--c-text)', border: '1px solid var(--c-control)', borderRadius: '4px', fontSize: '13px', padding: '3px 6px'},
   '.cm-button': {backgroundImage: 'none', backgroundColor: 'var(--c-surface)', color: 'var(--c-text)', border: '1px solid var(--c-control)', borderRadius: '4px', fontSize: '13px', padding: '3px 8px'},
   '.cm-button:active': {backgroundImage: 'none', backgroundColor: 'var(--c-hover)'},
-  '.cm-textfield:focus-visible, .cm-button:focus-visible, button:focus-visible': {outline: '2px solid var(--c-accent)', outlineOffset: '1px'},
+  '.cm-textfield:focus-visible, .cm-button:focus-visible, button:focus-visible, .cm-collapsedLines:focus-visible': {outline: '2px solid var(--c-accent)', outlineOffset: '1px'},
   '.cm-panel button[name=close]': {color: 'var(--c-muted)', fontSize: '18px', width: '24px', height: '24px', right: '4px', top: '6px'},
   '.cm-searchMatch': {backgroundColor: 'var(--c-warn-soft)', outline: '1px solid var(--c-warn)'},
   '.cm-searchMatch-selected': {backgroundColor: 'var(--c-selection)', outline: '2px solid var(--c-accent)'},
@@ -149,8 +150,8 @@ function editing(onChange: (text: string) => void): Extension {
 const reading: Extension = [EditorState.readOnly.of(true), EditorView.editable.of(false), EditorView.contentAttributes.of({'aria-readonly': 'true'}), keymap.of([...defaultKeymap, ...searchKeymap, ...foldKeymap]), decodedView];
 
 const comparison = (original: string | undefined): Extension =>
-  original === undefined ? [] : unifiedMergeView({original, mergeControls: false, gutter: true, highlightChanges: true, syntaxHighlightDeletions: false,
-    collapseUnchanged: {margin: 3, minSize: 6}, diffConfig: {scanLimit: 2000, timeout: 60}});
+  original === undefined ? [] : [foldedLines, unifiedMergeView({original, mergeControls: false, gutter: true, highlightChanges: true, syntaxHighlightDeletions: false,
+    collapseUnchanged: {margin: 3, minSize: 6}, diffConfig: {scanLimit: 2000, timeout: 60}})];
 
 /** What is around the editor in its shadow tree: the line that says how the keyboard gets out. */
 const frame = `
@@ -215,7 +216,7 @@ function handle(view: EditorView, o: ViewOptions, {language, compared, called}: 
 }
 
 /** difference is the one stretch in which two texts differ. */
-export function difference(before: string, after: string): {from: number; to: number; insert: string} | undefined {
+function difference(before: string, after: string): {from: number; to: number; insert: string} | undefined {
   if (before === after) return undefined;
   let from = 0;
   const shorter = Math.min(before.length, after.length);
