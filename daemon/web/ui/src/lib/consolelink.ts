@@ -47,7 +47,7 @@ export class ConsoleLink {
     socket.binaryType = 'arraybuffer';
     this.socket = socket;
     this.early = [];
-    socket.onopen = () => void this.opened();
+    socket.onopen = () => void this.opened(socket);
     socket.onmessage = (e: MessageEvent<ArrayBuffer | string>) => this.heard(typeof e.data === 'string' ? new TextEncoder().encode(e.data) : new Uint8Array(e.data));
     socket.onclose = () => void this.broke();
   }
@@ -65,15 +65,15 @@ export class ConsoleLink {
     this.socket?.close(1000);
   }
 
-  private async opened(): Promise<void> {
+  private async opened(socket: WebSocket): Promise<void> {
     this.since = Date.now();
     const pieces: Uint8Array[] = [];
     this.abort = new AbortController();
     await readLog(this.id, false, this.abort.signal, (b) => pieces.push(b)).catch(() => undefined);
-    if (this.closed) return;
+    if (this.closed || this.socket !== socket) return;
     const all = join(concat(pieces), concat(this.early ?? []));
     this.early = undefined;
-    this.listener.onPast(tail(all), () => { if (this.socket && !this.closed) this.listener.onState({kind: 'open'}); });
+    this.listener.onPast(tail(all), () => { if (this.socket === socket && !this.closed) this.listener.onState({kind: 'open'}); });
   }
 
   private heard(bytes: Uint8Array): void {
