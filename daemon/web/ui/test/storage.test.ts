@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {isCD, nameTrouble, news, suggestName, touches, usable} from '../src/lib/storage';
+import {isDisc} from '../src/lib/source';
+import {nameTrouble, news, suggestName, touches, usable} from '../src/lib/storage';
 import type {DaemonEvent, Diagnostic, Image, Job} from '../src/lib/types';
 
 const event = (kind: string, more: Partial<DaemonEvent> = {}): DaemonEvent => ({id: 1, time: '', kind, severity: 'normal', text: '', ...more});
@@ -18,9 +19,9 @@ test('names hold the rules of the daemon', () => {
 });
 
 test('an image with an error cannot be imported, one with a warning can', () => {
-  const image = (severity: Diagnostic['severity']): Image => ({id: '', name: '', domain: '', file: 'a.img', format: 'raw', size: 0, problems: [{code: '', severity, summary: ''}]});
+  const image = (severity: Diagnostic['severity']): Image => ({id: '', name: '', domain: '', file: 'a.img', path: '/srv/a.img', format: 'raw', size: 0, problems: [{code: '', severity, summary: ''}]});
   assert.deepEqual([usable(image('error')), usable(image('warning'))], [false, true]);
-  assert.deepEqual([isCD({file: 'x.ISO'}), isCD({file: 'x.iso.img'})], [true, false]);
+  assert.deepEqual([isDisc({file: 'x.ISO'}), isDisc({file: 'x.iso.img'})], [true, false]);
 });
 
 test('only jobs that were seen going on are told of', () => {

@@ -1,6 +1,7 @@
 import {useEffect, useRef, useState} from 'preact/hooks';
 import {running} from '../lib/actions';
 import {ConsoleLink, type LinkState} from '../lib/consolelink';
+import {copy} from '../lib/files';
 import {ask, toast} from '../lib/shout';
 import type {Screen} from '../lib/terminal';
 import {fill} from '../lib/texts';
@@ -40,7 +41,7 @@ function Session({machine}: {machine: Machine}) {
     let gone = false;
     void import('../lib/terminal').then(({openScreen}) => {
       if (gone || !host.current) return;
-      const screen = openScreen(host.current, fill(words.label, {name: machine.name}), {onInput: (b) => parts.current?.link.send(b), onLeave: leave, onCopy: () => copy(screen)});
+      const screen = openScreen(host.current, fill(words.label, {name: machine.name}), {onInput: (b) => parts.current?.link.send(b), onLeave: leave, onCopy: () => copyScreen(screen)});
       const link = new ConsoleLink(machine.id, {onPast: screen.replay, onBytes: screen.write, onState: setState});
       parts.current = {link, screen};
       link.connect();
@@ -69,7 +70,7 @@ function Session({machine}: {machine: Machine}) {
     <section class="console" aria-label={fill(words.label, {name: machine.name})}>
       <div class="console__bar" ref={bar} role="toolbar" aria-label={texts.tabs.console}>
         <State state={state} onAgain={() => parts.current?.link.connect()} />
-        <Button small kind="ghost" icon="copy" onClick={type((p) => copy(p.screen))}>{words.copy}</Button>
+        <Button small kind="ghost" icon="copy" onClick={type((p) => copyScreen(p.screen))}>{words.copy}</Button>
         <Button small kind="ghost" onClick={type((p) => void pasteClipboard(p.screen))}>{words.paste}</Button>
         <Button small kind="ghost" title={words.sizeTitle} disabled={state.kind !== 'open'} onClick={type(fitShell)}>{words.size}</Button>
         <Button small kind="ghost" icon="show" title={words.readerTitle} aria-pressed={readable} onClick={type((p) => { p.screen.readable(!readable); setReadable(!readable); })}>{words.reader}</Button>
@@ -98,10 +99,9 @@ function fitShell({link, screen}: Parts): void {
   link.send(new TextEncoder().encode(` stty rows ${rows} columns ${columns}\r`));
 }
 
-function copy(screen: Screen): void {
+function copyScreen(screen: Screen): void {
   const selection = screen.selection();
-  navigator.clipboard.writeText(selection || screen.text())
-    .then(() => toast({kind: 'ok', title: selection ? words.copiedSelection : words.copiedAll}), (e: unknown) => toast({kind: 'bad', title: String(e)}));
+  void copy(selection || screen.text(), selection ? words.copiedSelection : words.copiedAll);
 }
 
 async function pasteClipboard(screen: Screen): Promise<void> {

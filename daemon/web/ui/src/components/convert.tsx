@@ -1,7 +1,6 @@
 import {useEffect, useState} from 'preact/hooks';
 import {convert} from '../lib/api';
 import {copy, download} from '../lib/files';
-import {toast} from '../lib/shout';
 import {fill} from '../lib/texts';
 import type {Diagnostic, Doc, Settings} from '../lib/types';
 import texts from '../texts/editor.json';
@@ -9,7 +8,8 @@ import {Button} from './button';
 import {Dialog} from './dialog';
 import {Diagnostics} from './diagnostics';
 import Editor from './editor';
-import {Notice, problemText} from './notice';
+import {Notice} from './notice';
+import {problemText} from '../lib/problem';
 
 /** The name of a form for people. */
 export const formName = (form: string): string => (texts.convert.forms as Record<string, string>)[form] ?? form;
@@ -45,7 +45,7 @@ export function ConvertDialog({documents, settings, to, onUse, onClose}: Convert
   }, []);
   const text = (result?.documents ?? []).map((d) => d.text).join(to === 'libvirt' ? '\n' : '---\n');
   const actions = text ? <>
-    <Button icon="copy" onClick={async () => toast(await copy(text) ? {kind: 'ok', title: texts.documents.copied} : {kind: 'warn', title: texts.documents.notCopied})}>{texts.convert.copy}</Button>
+    <Button icon="copy" onClick={() => void copy(text)}>{texts.convert.copy}</Button>
     <Button icon="download" onClick={() => result?.documents.forEach((d) => download(d.name ?? 'machine', d.text))}>{texts.convert.download}</Button>
     {onUse && <Button kind="primary" title={texts.convert.useHelp} onClick={() => onUse(result?.documents ?? [])}>{texts.convert.use}</Button>}
   </> : undefined;

@@ -46,7 +46,7 @@ export function Diagnostics({diagnostics, onPlace, limit = 6, noFile}: Diagnosti
 }
 
 /** placeOf is a place for people: file, line 3, column 5. */
-export function placeOf(d: Diagnostic, noFile?: boolean): string {
+function placeOf(d: Diagnostic, noFile?: boolean): string {
   const start = d.range?.start;
   const at = start?.line ? fill(texts.place, {line: start.line, column: Math.max(start.column, 1)}) : '';
   return [noFile ? '' : d.range?.file ?? '', at].filter(Boolean).join(', ');

@@ -150,7 +150,7 @@ function Actions({value, settings, onChange, active, setOpen, add}: ActionsProps
     if (go) onChange?.(value.filter((_, i) => i !== active));
   };
   const more = (): MenuItem[] => [
-    {label: words.copy, icon: 'copy', onSelect: () => void copied(doc.text)},
+    {label: words.copy, icon: 'copy', onSelect: () => void copy(doc.text)},
     {label: words.download, icon: 'download', onSelect: () => download(doc.name ?? 'document', doc.text)},
     ...(onChange ? ['line' as const, {label: words.remove, icon: 'trash' as const, danger: true, onSelect: () => void remove()}] : []),
   ];
@@ -166,10 +166,6 @@ function Actions({value, settings, onChange, active, setOpen, add}: ActionsProps
         onUse={onChange && forms.readable.includes(to) ? (documents) => { setTo(undefined); setOpen(0); onChange(added([], documents)); } : undefined} />}
     </div>
   );
-}
-
-async function copied(text: string): Promise<void> {
-  toast(await copy(text) ? {kind: 'ok', title: words.copied} : {kind: 'warn', title: words.notCopied});
 }
 
 /** taken reads files, and says of those that are no documents why. */

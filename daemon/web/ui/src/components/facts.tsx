@@ -2,12 +2,13 @@ import type {ComponentChildren} from 'preact';
 import {useEffect, useState} from 'preact/hooks';
 import {running} from '../lib/actions';
 import {get} from '../lib/api';
+import {copy} from '../lib/files';
 import {bytes} from '../lib/format';
-import {toast} from '../lib/shout';
 import {fill} from '../lib/texts';
 import type {Disk, Machine, Template} from '../lib/types';
 import {plural} from '../lib/words';
 import texts from '../texts/machine.json';
+import {around} from './around';
 import {Button} from './button';
 import {Elapsed, RelativeTime} from './time';
 
@@ -79,12 +80,5 @@ function SSH({machine: m, login, live}: {machine: Machine; login: string | undef
 
 /** A text in letters of one width, with a button that copies it. */
 function Copied({what, text}: {what: string; text: string}) {
-  const copy = () => navigator.clipboard.writeText(text).then(() => toast({kind: 'ok', title: texts.copied}), (e: unknown) => toast({kind: 'bad', title: String(e)}));
-  return <div class="copied"><span class="mono wrap">{text}</span><Button kind="ghost" small icon="copy" label={fill(texts.copy, {what})} onClick={() => void copy()} /></div>;
-}
-
-/** around puts an element in the place of the only {name} of a text. */
-function around(text: string, element: ComponentChildren): ComponentChildren {
-  const [before = '', after = ''] = text.split(/\{\w+\}/);
-  return <>{before}{element}{after}</>;
+  return <div class="copied"><span class="mono wrap">{text}</span><Button kind="ghost" small icon="copy" label={fill(texts.copy, {what})} onClick={() => void copy(text)} /></div>;
 }

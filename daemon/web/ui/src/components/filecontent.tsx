@@ -4,7 +4,6 @@ import {copy, download} from '../lib/files';
 import {bytes} from '../lib/format';
 import {languageOf} from '../lib/language';
 import type {Entry} from '../lib/seedtree';
-import {toast} from '../lib/shout';
 import {fill} from '../lib/texts';
 import texts from '../texts/preview.json';
 import {Button} from './button';
@@ -34,7 +33,6 @@ export function FileContent({entry, compare, format, onFormat}: FileContentProps
   const original = compare && entry.change ? (entry.change === 'added' ? '' : set(shownText(entry.before))) : undefined;
   const dense = /^\s*[[{].{40,}/.test(file.text ?? '') && indented(file.text ?? '') !== file.text;
   const facts = [file.base64 !== undefined ? fill(texts.binary, {size: bytes(file.size)}) : bytes(file.size), file.mode && fill(texts.mode, {mode: file.mode}), file.contentType].filter(Boolean);
-  const copied = async () => toast(await copy(file.text ?? text) ? {kind: 'ok', title: texts.copied} : {kind: 'warn', title: texts.notCopied});
   return (
     <div class="file">
       <div class="file__head">
@@ -46,7 +44,7 @@ export function FileContent({entry, compare, format, onFormat}: FileContentProps
         </div>
         <div class="file__actions">
           {dense && <Button kind="ghost" small aria-pressed={format} title={texts.formatHelp} onClick={() => onFormat(!format)}>{texts.format}</Button>}
-          <Button kind="ghost" small icon="copy" label={texts.copy} onClick={copied} />
+          <Button kind="ghost" small icon="copy" label={texts.copy} onClick={() => void copy(file.text ?? text)} />
           <Button kind="ghost" small icon="download" label={texts.download} title={file.masked ? texts.downloadMasked : texts.download}
             onClick={() => download(file.path, file.base64 === undefined ? file.text ?? '' : new Uint8Array(bytesOf(file.base64)))} />
         </div>

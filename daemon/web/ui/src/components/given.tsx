@@ -4,7 +4,8 @@ import type {Machine} from '../lib/types';
 import texts from '../texts/preview.json';
 import {CheckField} from './field';
 import {Icon} from './icons';
-import {Notice, problemText} from './notice';
+import {Notice} from './notice';
+import {problemText} from '../lib/problem';
 import {SeedView} from './seedview';
 
 /** The files that the guest of a machine was given at its last start; of one that has stopped, those of its next start. */

@@ -2,6 +2,7 @@ import type {TargetedKeyboardEvent} from 'preact';
 import {useRef} from 'preact/hooks';
 import type {Outcome} from '../lib/actions';
 import type {View} from '../lib/machines';
+import {useMedia} from '../lib/media';
 import {fill} from '../lib/texts';
 import type {Machine} from '../lib/types';
 import {reveal} from '../lib/window';
@@ -10,7 +11,7 @@ import {Actions, pageOf} from './actions';
 import {BootState} from './boot';
 import {memo, useStable} from './memo';
 import {StatusPill} from './status';
-import {Gap, SortHead, useMedia, useWindowed} from './table';
+import {Gap, SortHead, useWindowed} from './table';
 import {RelativeTime} from './time';
 
 /** What the table of machines shows, and what is chosen in it. */

@@ -21,5 +21,3 @@ export function Notice({kind = 'info', title, actions, end, children}: {kind?: N
     </div>
   );
 }
-
-export {problemText} from '../lib/problem';

@@ -11,7 +11,8 @@ import texts from '../texts/preview.json';
 import {Diagnostics, tally} from './diagnostics';
 import {CheckField} from './field';
 import {Icon, type IconName} from './icons';
-import {Notice, problemText} from './notice';
+import {Notice} from './notice';
+import {problemText} from '../lib/problem';
 import {SeedView} from './seedview';
 import {Tabs} from './tabs';
 
@@ -26,7 +27,7 @@ export interface PreviewProps {
   generation?: number | undefined;
   /** The start asks for changed data to take effect, so the files are those of a first boot when they have changed. */
   initialize?: boolean | undefined;
-  /** Called with the answer to each rendering that is still asked for, and with the diagnostics of one that was refused. */
+  /** Called with the answer to each rendering that is still asked for, with the diagnostics of one that was refused, and with none when there is nothing to render. */
   onResult?: ((result: RenderResult) => void) | undefined;
   /** Goes to the place of a diagnostic; without it they are text only. */
   onPlace?: ((diagnostic: Diagnostic) => void) | undefined;
@@ -41,9 +42,10 @@ export default function Preview({documents, settings, machine, generation, initi
   const [compare, setCompare] = useState(true);
   const [takes, setTakes] = useState(false);
   const full = useMemo(() => documents?.filter((d) => d.text.trim() !== ''), [documents]);
-  const rendering = useRender(question(full, {settings, machine, source, reveal, generation: generation || (initialize && takes && machine?.initialized ? 1 : 0)}));
+  const asked = question(full, {settings, machine, source, reveal, generation: generation || (initialize && takes && machine?.initialized ? 1 : 0)});
+  const rendering = useRender(asked);
   useEffect(() => {
-    if (rendering.busy || !rendering.result && !rendering.problem) return;
+    if (asked && (rendering.busy || !rendering.result && !rendering.problem)) return;
     setTakes(Boolean(rendering.result?.firstBoot));
     onResult?.({seeds: rendering.result?.seeds ?? [], diagnostics: rendering.diagnostics});
   }, [rendering]);

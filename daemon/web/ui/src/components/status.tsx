@@ -34,7 +34,7 @@ const tones: Record<Status, Tone> = {
 };
 
 /** The tone of a machine's status. */
-export const statusTone = (status: Status): Tone => tones[status] ?? 'idle';
+const statusTone = (status: Status): Tone => tones[status] ?? 'idle';
 
 /** The word of a machine's status. */
 export const statusWord = (status: Status): string => common[`status_${status}`] ?? status;

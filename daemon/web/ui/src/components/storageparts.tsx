@@ -1,7 +1,8 @@
 import type {ComponentChildren} from 'preact';
 import {useMemo, useState} from 'preact/hooks';
 import {bytes, count} from '../lib/format';
-import {isCD, isFree, usable} from '../lib/storage';
+import {isDisc} from '../lib/source';
+import {isFree, usable} from '../lib/storage';
 import {common, fill} from '../lib/texts';
 import type {Disk, Image, Job, Template} from '../lib/types';
 import texts from '../texts/images.json';
@@ -48,11 +49,11 @@ function ImageRow({image: i, onImport}: {image: Image; onImport: (i: Image) => v
     <tr class={problems.length > 0 ? 'storage__told' : undefined}>
       <th scope="row">{i.name}{i.description && <div class="storage__about">{i.description}</div>}</th>
       <td class="mono wrap" data-label={texts.file}>{i.file}</td>
-      <td data-label={texts.format}>{isCD(i) ? texts.cd : i.format}</td>
+      <td data-label={texts.format}>{isDisc(i) ? texts.cd : i.format}</td>
       <td class="num" data-label={texts.size}>{i.virtualSize ? bytes(i.virtualSize) : ''}</td>
       <td class="num" data-label={texts.fileSize}>{bytes(i.size)}</td>
       <td class="table__actions">
-        {!isCD(i) && <Button small icon="upload" aria-disabled={!able} title={able ? undefined : texts.unusable} aria-label={fill(texts.importNamed, {name: i.name})} onClick={() => onImport(i)}>{texts.import}</Button>}
+        {!isDisc(i) && <Button small icon="upload" aria-disabled={!able} title={able ? undefined : texts.unusable} aria-label={fill(texts.importNamed, {name: i.name})} onClick={() => onImport(i)}>{texts.import}</Button>}
       </td>
     </tr>
     {problems.length > 0 && <tr class="storage__problems"><td colSpan={6}><Diagnostics diagnostics={problems} /></td></tr>}

@@ -29,19 +29,6 @@ export function SortHead<K extends string>({by, sort, onSort, num, children, cla
   );
 }
 
-/** useMedia tells whether a media query holds, as it changes. */
-export function useMedia(query: string): boolean {
-  const [holds, set] = useState(() => matchMedia(query).matches);
-  useEffect(() => {
-    const media = matchMedia(query);
-    const change = () => set(media.matches);
-    change();
-    media.addEventListener('change', change);
-    return () => media.removeEventListener('change', change);
-  }, [query]);
-  return holds;
-}
-
 /** Up to so many rows all are in the document, where the browser's own search finds them. */
 const few = 150;
 

@@ -1,4 +1,3 @@
-import type {ComponentChildren} from 'preact';
 import {useEffect, useState} from 'preact/hooks';
 import {duration} from '../lib/format';
 import {editAt} from '../lib/linked';
@@ -8,6 +7,7 @@ import type {BootModule, Doc, FirstBoot, Machine} from '../lib/types';
 import {plural} from '../lib/words';
 import texts from '../texts/machine.json';
 import {pageOf} from './actions';
+import {around} from './around';
 import {Icon} from './icons';
 import {Notice} from './notice';
 import {RelativeTime} from './time';
@@ -35,7 +35,7 @@ export function Verdict({machine, boot, modules, documents}: VerdictProps) {
   return (
     <Notice kind={failed ? 'bad' : 'warn'} title={failed ? words.failed : words.partly}>
       <ul class="troubles">{found.map((t, i) => <TroubleItem key={i} trouble={t} machine={machine} />)}</ul>
-      <p class="muted">{!boot.result?.agent?.startsWith('Ignition') && around(words.again, 'run', <a href={pageOf(machine, '/run')}>{words.run}</a>)} <a href="#log">{words.log}</a>.</p>
+      <p class="muted">{!boot.result?.agent?.startsWith('Ignition') && around(words.again, <a href={pageOf(machine, '/run')}>{words.run}</a>)} <a href="#log">{words.log}</a>.</p>
       <Deprecations list={deprecations} />
     </Notice>
   );
@@ -68,7 +68,7 @@ function TroubleItem({trouble: t, machine}: {trouble: Trouble; machine: Machine}
         {t.causes.length > 0 && (
           <ul class="troubles__causes">
             {t.causes.map((c) => (
-              <li key={`${c.file}:${c.line}`}><Icon name="edit" /><span>{around(words.cause, 'field', <code>{c.field}</code>)}, <a href={editAt(machine, c.file, c.line)}>{fill(words.causeIn, {file: c.file, line: c.line})}</a></span></li>
+              <li key={`${c.file}:${c.line}`}><Icon name="edit" /><span>{around(words.cause, <code>{c.field}</code>)}, <a href={editAt(machine, c.file, c.line)}>{fill(words.causeIn, {file: c.file, line: c.line})}</a></span></li>
             ))}
           </ul>
         )}
@@ -77,19 +77,13 @@ function TroubleItem({trouble: t, machine}: {trouble: Trouble; machine: Machine}
   );
 }
 
-/** around puts an element in the place of a {name}. */
-function around(text: string, name: string, element: ComponentChildren): ComponentChildren {
-  const [before = '', after = ''] = text.split(`{${name}}`);
-  return <>{before}{element}{after}</>;
-}
-
 function About({boot}: {boot: FirstBoot}) {
   const r = boot.result;
   const seconds = Object.values(r?.seconds ?? {}).reduce((a, b) => a + b, 0);
   return (
     <p>
       {r?.agent ? fill(words.okBy, {agent: r.agent}) : words.okText}
-      {r?.dataSource && <> {around(words.source, 'source', <code>{r.dataSource}</code>)}</>}
+      {r?.dataSource && <> {around(words.source, <code>{r.dataSource}</code>)}</>}
       {seconds > 0 && <> {fill(words.seconds, {time: duration(seconds)})}</>} <span class="muted"><RelativeTime time={boot.time} /></span>
     </p>
   );

@@ -1,24 +1,10 @@
-// Where things are on the page that writes a definition: whether there is room for the preview beside it, and how to get to a field or a line.
+// The page that writes a definition: how to get to a field or a line, and what comes to it from elsewhere.
 import type {RefObject} from 'preact';
 import {useEffect, useRef, useState} from 'preact/hooks';
 import {get} from './api';
 import {linkedPlace} from './linked';
 import {closest} from './remarks';
 import type {Diagnostic, Machine} from './types';
-
-const room = '(min-width: 1100px)';
-
-/** useWide tells whether the preview has room beside the form. */
-export function useWide(): boolean {
-  const [wide, setWide] = useState(() => matchMedia(room).matches);
-  useEffect(() => {
-    const query = matchMedia(room);
-    const change = () => setWide(query.matches);
-    query.addEventListener('change', change);
-    return () => query.removeEventListener('change', change);
-  }, []);
-  return wide;
-}
 
 /** How often a machine that has to be down is looked at, in ms. */
 const look = 2000;
@@ -38,7 +24,7 @@ export function useUntilDown(machine: Machine | undefined): Machine | undefined 
 }
 
 /** focusField unfolds and focuses the control of a field, and reports whether there is one. */
-export function focusField(root: HTMLElement, field: string): boolean {
+function focusField(root: HTMLElement, field: string): boolean {
   const controls = [...root.querySelectorAll<HTMLElement>('[data-field]')];
   const path = closest(controls.map((c) => c.dataset['field'] ?? ''), field);
   const found = controls.find((c) => c.dataset['field'] === path);
@@ -86,16 +72,21 @@ export function useIncoming(onFiles: (files: File[]) => void, onText: (text: str
       setOver(e.type === 'dragover');
       if (e.type === 'drop') take.current.onFiles([...e.dataTransfer.files]);
     };
+    const dropped = () => setOver(false); // also where a part of the page takes what is dropped
     const left = (e: DragEvent) => { if (!e.relatedTarget) setOver(false); };
     const paste = (e: ClipboardEvent) => {
       const text = e.clipboardData?.getData('text/plain') ?? '';
-      if (!text.trim() || (e.target instanceof Element && e.target.closest('input, textarea, select, [contenteditable], .editor'))) return;
+      if (!text.trim() || document.querySelector('dialog[open]') || (e.target instanceof Element && e.target.closest('input, textarea, select, [contenteditable], .editor'))) return;
       e.preventDefault();
       take.current.onText(text);
     };
     const all: [string, EventListener][] = [['dragover', drag as EventListener], ['drop', drag as EventListener], ['dragleave', left as EventListener], ['paste', paste as EventListener]];
     for (const [type, listener] of all) document.addEventListener(type, listener);
-    return () => { for (const [type, listener] of all) document.removeEventListener(type, listener); };
+    document.addEventListener('drop', dropped, true);
+    return () => {
+      for (const [type, listener] of all) document.removeEventListener(type, listener);
+      document.removeEventListener('drop', dropped, true);
+    };
   }, []);
   return over;
 }

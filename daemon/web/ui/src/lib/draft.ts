@@ -1,5 +1,5 @@
-// Unsaved work that survives a reload. It may hold passwords, so the browser keeps it encrypted, with a key that the server derives from the
-// session and writes into the page: who has the browser's storage alone cannot read it, and nobody can once the session has ended.
+// Unsaved work that survives a reload. It may hold passwords, so the browser keeps it encrypted, with a key that the server derives for the user
+// and writes into the page: who has the browser's storage alone cannot read it, nor can another user.
 
 const prefix = 'vmseed.draft.';
 
@@ -34,7 +34,7 @@ export function draft<T>(name: string, key: string, storage: Storage | undefined
         const kept = JSON.parse(new TextDecoder().decode(clear)) as {saved: number; value: T};
         return {value: kept.value, saved: new Date(kept.saved)};
       } catch {
-        storage.removeItem(place); // of an earlier session
+        storage.removeItem(place); // of another user, or from before another password
         return null;
       }
     },

@@ -1,8 +1,10 @@
 // Files that people drop, pick and take home.
+import texts from '../texts/components.json';
 import {textOf} from './bytes';
+import {toast} from './shout';
 
 /** The largest document that the daemon reads, in bytes. */
-export const maxDocument = 4 << 20;
+const maxDocument = 4 << 20;
 
 /** A file that was read, or why it was not. */
 export type Read = {name: string; text: string} | {name: string; refused: 'binary' | 'large'};
@@ -26,12 +28,12 @@ export function download(name: string, content: string | Uint8Array<ArrayBuffer>
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** copy puts a text onto the clipboard, and reports whether the browser let it; it does so on pages that are secure or of this host alone. */
-export async function copy(text: string): Promise<boolean> {
+/** copy puts a text onto the clipboard, and says whether the browser let it; it does so on pages that are secure or of this host alone. */
+export async function copy(text: string, done = texts.copied): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
-    return true;
+    toast({kind: 'ok', title: done});
   } catch {
-    return false;
+    toast({kind: 'warn', title: texts.notCopied});
   }
 }

@@ -8,6 +8,9 @@ export const delay = 20;
 /** How long an answer may be kept from a user who types on, in ms. A request that is the only hope of an answer in that time is not given up. */
 export const patience = 400;
 
+/** How often a question is asked again that the daemon did not take, in ms. */
+const again = 5000;
+
 /** What is asked: the documents and for whom. */
 export interface Question { request: RenderRequest; machine?: string | undefined }
 
@@ -119,6 +122,12 @@ export function useRender(question: Question | undefined): Rendering {
     setState((before) => (before.busy ? before : {...before, busy: true}));
     scheduler.current?.put({q: question, since: performance.now()});
   }, [key]);
+  const unheard = !state.busy && (state.problem?.status === 0 || state.problem?.status === 401);
+  useEffect(() => {
+    if (!unheard || !question) return undefined;
+    const timer = setInterval(() => { if (!document.hidden) scheduler.current?.put({q: question, since: performance.now()}); }, again);
+    return () => clearInterval(timer);
+  }, [unheard, key]);
   useEffect(() => () => scheduler.current?.stop(), []);
   return state;
 }

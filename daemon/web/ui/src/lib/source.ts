@@ -28,10 +28,10 @@ export function setImage(tree: Tree, image: string): void {
 }
 
 /** nameForImage is how a definition names an image of the repository. */
-export const nameForImage = (image: Image): string => image.path ?? image.file;
+export const nameForImage = (image: Image): string => image.path;
 
 /** isDisc reports whether an image of the repository is one of a CD or DVD. */
-export const isDisc = (image: Image): boolean => /\.iso$/i.test(image.file);
+export const isDisc = (image: Pick<Image, 'file'>): boolean => /\.iso$/i.test(image.file);
 
 const disc = 'cdrom';
 

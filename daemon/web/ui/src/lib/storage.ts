@@ -33,9 +33,6 @@ export function nameTrouble(name: string, taken: readonly string[]): NameTrouble
 /** usable reports whether an image can be imported. */
 export const usable = (i: Image): boolean => !(i.problems ?? []).some((p) => p.severity === 'error');
 
-/** isCD reports whether a file is one that guests get as a CD, by its name. */
-export const isCD = (i: Pick<Image, 'file'>): boolean => /\.iso$/i.test(i.file);
-
 /** isFree reports whether a disk belongs to nothing, and can be removed. */
 export const isFree = (d: Disk): boolean => !d.machine && !d.template;
 

@@ -2,7 +2,7 @@
 import {Document, isAlias, isCollection, isMap, isScalar, isSeq, Scalar, visit, type Node, type Pair, type YAMLMap} from 'yaml';
 
 /** The steps of a path: names of members and numbers of items. */
-export type Path = (string | number)[];
+type Path = (string | number)[];
 
 /** steps takes a path such as spec.users[0].name apart. */
 export function steps(path: string): Path {

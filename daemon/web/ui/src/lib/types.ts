@@ -75,9 +75,6 @@ export interface ReportResult {
   seconds?: Record<string, number>;
 }
 
-/** Of GET /machines/{id}/boot: what the guest said in its current or last run, each module of it. As an event stream each is one event, and one of the type end follows. */
-export interface BootReports { reports: GuestReport[] }
-
 export interface FirstBoot extends GuestReport {
   ok: boolean;
   reasons?: string[];
@@ -195,7 +192,7 @@ export interface Image {
   domain: string;
   file: string;
   /** The path on the daemon's host, for documents that name the file. */
-  path?: string;
+  path: string;
   format: string;
   size: number;
   virtualSize?: number;

@@ -71,6 +71,8 @@ export interface Working {
   outdated: boolean;
   /** Gives up the work for what it began with. */
   discard: () => void;
+  /** How often that was done: controls that hold back what was typed begin anew with it. */
+  turn: number;
   /** The work is done: no draft of it is kept. */
   done: () => void;
   /** Drafts cannot be kept here. */
@@ -84,6 +86,7 @@ export function useWork(name: string, key: string, initial: Work): Working | und
   const base = useMemo(() => JSON.stringify(initial.documents), []);
   const [work, setWork] = useState<Work | undefined>(place ? undefined : initial);
   const [from, setFrom] = useState<{saved: Date; outdated: boolean}>();
+  const [turn, setTurn] = useState(0);
   const finished = useRef(false);
   const dirty = work !== undefined && work !== initial;
   useEffect(() => {
@@ -110,12 +113,13 @@ export function useWork(name: string, key: string, initial: Work): Working | und
   }, [dirty]);
   if (!work) return undefined;
   return {
-    work, dirty, volatile: !place, restored: from?.saved, outdated: from?.outdated ?? false,
+    work, dirty, turn, volatile: !place, restored: from?.saved, outdated: from?.outdated ?? false,
     put: (change) => setWork((w) => (w ? change(w) : w)),
     discard: () => {
       place?.drop();
       setFrom(undefined);
       setWork(initial);
+      setTurn(turn + 1);
     },
     done: () => {
       finished.current = true;

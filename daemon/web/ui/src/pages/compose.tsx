@@ -1,21 +1,25 @@
 // New, Edit and Run Once: a definition as a form and as documents, and beside it what the guest will read.
 import {useCallback, useEffect, useMemo, useRef, useState} from 'preact/hooks';
+import {around} from '../components/around';
 import {Button, buttonClass} from '../components/button';
 import Documents, {taken} from '../components/documents';
 import type {Place} from '../components/editor';
 import {DefinitionForm, mismatched} from '../components/form/definition';
-import {Notice, problemText} from '../components/notice';
+import {Notice} from '../components/notice';
+import {problemText} from '../lib/problem';
 import Preview from '../components/preview';
 import {Tabs} from '../components/tabs';
 import {RelativeTime} from '../components/time';
 import {act, why} from '../lib/actions';
 import {get} from '../lib/api';
 import {added} from '../lib/documents';
-import {counted} from '../lib/counted';
+import {counted} from '../lib/words';
 import {forPreview, fresh, open} from '../lib/definition';
-import {useIncoming, usePlaces, useUntilDown, useWide} from '../lib/composing';
+import {useIncoming, usePlaces, useUntilDown} from '../lib/composing';
+import {useMedia} from '../lib/media';
 import {capital, fieldOf} from '../lib/remarks';
 import {preparedOf} from '../lib/source';
+import {useEnded} from '../lib/session';
 import {useSubmit} from '../lib/submit';
 import {fill} from '../lib/texts';
 import type {Diagnostic, Doc, Image, Machine, RenderResult} from '../lib/types';
@@ -59,6 +63,11 @@ function firstSettings(data: ComposeData): Work['settings'] {
   return template ? {template: template.id} : {};
 }
 
+/** Where the preview has room beside the form, as in compose.css. */
+const room = '(min-width: 1100px)';
+
+const none: readonly Diagnostic[] = [];
+
 type View = 'form' | 'documents' | 'preview';
 
 function Composer({data, documents}: {data: ComposeData; documents: Doc[]}) {
@@ -68,20 +77,17 @@ function Composer({data, documents}: {data: ComposeData; documents: Doc[]}) {
   useEffect(() => {
     get<{items: Image[]}>('/images').then((r) => setImages(r.items), () => undefined);
   }, []);
+  const ended = useEnded(working?.dirty ?? false);
   if (!working) return <Head data={data} />;
   return <>
     <Head data={data} />
     {working.restored && working.dirty && <Notice kind="info" end={<Button small onClick={working.discard}>{texts.actions.discard}</Button>}>
-      <Restored at={working.restored} /> {working.outdated && texts.draft.outdated}
+      {around(texts.draft.restored, <RelativeTime time={working.restored.toISOString()} />)} {working.outdated && texts.draft.outdated}
     </Notice>}
+    {ended && <Notice kind="bad" title={texts.draft.ended}>{around(texts.draft.endedText, <a href="/login" target="_blank" rel="noopener">{texts.draft.login}</a>)}</Notice>}
     {working.volatile && <Notice kind="warn">{texts.draft.none}</Notice>}
-    <Desk key={working.restored && !working.dirty ? 'fresh' : 'work'} data={data} documents={documents} images={images} working={working} />
+    <Desk key={working.turn} data={data} documents={documents} images={images} working={working} />
   </>;
-}
-
-function Restored({at}: {at: Date}) {
-  const [before, after] = texts.draft.restored.split('{time}');
-  return <>{before}<RelativeTime time={at.toISOString()} />{after}</>;
 }
 
 interface DeskProps { data: ComposeData; documents: Doc[]; images: Image[]; working: NonNullable<ReturnType<typeof useWork>> }
@@ -89,7 +95,7 @@ interface DeskProps { data: ComposeData; documents: Doc[]; images: Image[]; work
 /** Desk is what is worked at: the form, the documents, and the preview beside them where there is room. */
 function Desk({data, documents, images, working}: DeskProps) {
   const {work, put} = working;
-  const wide = useWide();
+  const wide = useMedia(room);
   const [chosen, setView] = useState<View>('form');
   const view = wide && chosen === 'preview' ? 'form' : chosen;
   const [rendered, setRendered] = useState<readonly Diagnostic[]>([]);
@@ -112,8 +118,8 @@ function Desk({data, documents, images, working}: DeskProps) {
   const over = useIncoming((files) => void taken(files).then(more), (text) => more([{text}]));
   const root = useRef<HTMLDivElement>(null);
   const goTo = usePlaces(root, setView, toPlace);
-  const submit = useSubmit({data, working, opening, rendered, held, mismatch: mismatched(opening, work)});
   const noSeed = data.mode === 'run' && work.run.noSeed && !(opening.ok && preparedOf(opening.opened.tree) !== undefined);
+  const submit = useSubmit({data, working, opening, rendered: noSeed ? none : rendered, held, mismatch: mismatched(opening, work)});
   const preview = noSeed ? <section class="preview"><h2>{texts.previewTitle}</h2><p class="muted">{texts.previewNone}</p></section>
     : <Preview documents={shown} settings={work.settings} machine={data.machine} generation={data.mode === 'run' && work.run.newGeneration ? 1 : undefined}
       initialize={data.mode === 'run' && work.run.initialize} quiet={view === 'documents'} onResult={onResult} onPlace={toPlace} />;
@@ -172,7 +178,7 @@ function Foot({data, submit, onGo, onLeave}: {data: ComposeData; submit: ReturnT
         </>}
         {data.mode === 'edit' && <Button kind="primary" busy={busy !== undefined} onClick={() => void submit.go('plain')}>{texts.actions.save}</Button>}
         {data.mode === 'run' && <Button kind="primary" icon="play" busy={busy !== undefined} onClick={() => void submit.go('plain')}>{texts.actions.run}</Button>}
-        <a class={buttonClass('ghost')} href={back} onClick={onLeave}>{texts.actions.cancel}</a>
+        <a class={buttonClass('ghost')} href={back} onClick={(e) => { if (!(e.ctrlKey || e.metaKey || e.shiftKey)) onLeave(); }}>{texts.actions.cancel}</a>
       </div>
     </div>
   );

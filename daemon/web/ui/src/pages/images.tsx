@@ -3,7 +3,8 @@ import {Button} from '../components/button';
 import {ImportDialog} from '../components/importdialog';
 import {Live} from '../components/live';
 import {useStable} from '../components/memo';
-import {Notice, problemText} from '../components/notice';
+import {Notice} from '../components/notice';
+import {problemText} from '../lib/problem';
 import {Disks, Images, Templates, Work} from '../components/storageparts';
 import {del, get} from '../lib/api';
 import {follow, type Stream} from '../lib/events';
@@ -64,10 +65,15 @@ const pace = 1500;
 
 /** useStorage follows what there is. Files of images make no events: they are looked for again when the page is. */
 function useStorage(data: ImagesData): {storage: Storage; stream: Stream; error: unknown; refresh: () => void; begun: (job: string) => void} {
-  const [storage, set] = useState<Storage>(data);
+  const [storage, show] = useState<Storage>(data);
+  const latest = useRef<Storage>(data);
   const [stream, setStream] = useState<Stream>('open');
   const [error, setError] = useState<unknown>();
   const state = useRef({reading: false, again: false});
+  const set = useStable((now: Storage) => {
+    latest.current = now;
+    show(now);
+  });
   const read = useStable(async () => {
     if (state.current.reading) {
       state.current.again = true;
@@ -77,8 +83,8 @@ function useStorage(data: ImagesData): {storage: Storage; stream: Stream; error:
     try {
       do {
         state.current.again = false;
-        const now = await readAll(storage);
-        for (const j of news(storage.jobs, now.jobs)) tell(j.status === 'failed' ? j.error ?? '' : undefined, j.description);
+        const now = await readAll(latest.current);
+        for (const j of news(latest.current.jobs, now.jobs)) tell(j.status === 'failed' ? j.error ?? '' : undefined, j.description);
         set(now);
         setError(undefined);
       } while (state.current.again);
@@ -91,8 +97,8 @@ function useStorage(data: ImagesData): {storage: Storage; stream: Stream; error:
   const refresh = useStable(() => void read());
   const begun = useStable((id: string) => {
     // It may end before it is seen going on, and its end is to be told all the same.
-    set((now) => ({...now, jobs: [{id, description: texts.work, status: 'started', started: new Date().toISOString()}, ...now.jobs]}));
-    setTimeout(refresh);
+    set({...latest.current, jobs: [{id, description: texts.work, status: 'started', started: new Date().toISOString()}, ...latest.current.jobs]});
+    refresh();
   });
   useEffect(() => {
     const looked = () => { if (!document.hidden) refresh(); };

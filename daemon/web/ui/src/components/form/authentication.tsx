@@ -1,6 +1,6 @@
 // The fold "Authentication" of Initial Run: the default user, its password and keys, and the keys of the SSH server.
 import {agentOf, isHash, keysPath, mainPath, passwordOf, restorePassword, setPassword, setUserName, type Password} from '../../lib/initial';
-import {counted} from '../../lib/counted';
+import {counted} from '../../lib/words';
 import texts from '../../texts/compose.json';
 import {CheckField, TextField} from '../field';
 import {Check, Fold, Line, TextList, useForm} from './controls';

@@ -1,7 +1,7 @@
 // Lists of things in the form: users, files, disks and mounts, each thing with the few fields that people set by hand.
 import type {ComponentChildren} from 'preact';
 import {isHash, mainUser, passwordOf} from '../../lib/initial';
-import {counted} from '../../lib/counted';
+import {counted} from '../../lib/words';
 import {fill} from '../../lib/texts';
 import texts from '../../texts/compose.json';
 import {Button} from '../button';

@@ -1,7 +1,7 @@
 // The fold "Networks" of Initial Run: name resolution for all interfaces, and each interface with its protocols.
 import {useEffect, useState} from 'preact/hooks';
 import {addNIC, addressOf, familyOf, join, nameOfNIC, protocolOf, setAddress, setNICName, setProtocol, split, titleOfNIC, type Family, type Protocol6} from '../../lib/nics';
-import {counted} from '../../lib/counted';
+import {counted} from '../../lib/words';
 import {fill} from '../../lib/texts';
 import texts from '../../texts/compose.json';
 import {Button} from '../button';

@@ -1,6 +1,6 @@
 // The fold "Custom Script", or "Ignition Script", of Initial Run.
 import {agentOf, scriptOf, setScript} from '../../lib/initial';
-import {counted} from '../../lib/counted';
+import {counted} from '../../lib/words';
 import {fill} from '../../lib/texts';
 import texts from '../../texts/compose.json';
 import Editor from '../editor';

@@ -1,4 +1,5 @@
 // What is said beside documents that the form does not edit: the machine's name, what it boots from, its size and its data source.
+import {parseSize, writeSize} from '../../lib/sizes';
 import {isDisc, nameForImage} from '../../lib/source';
 import {fill} from '../../lib/texts';
 import type {Image, Settings, Template, Version} from '../../lib/types';
@@ -12,28 +13,13 @@ export interface BesideProps { settings: Settings; onSettings: (settings: Settin
   /** The documents do not name the machine. */
   nameless: boolean; error: string | undefined }
 
-const units: Record<string, number> = {K: 1e3, M: 1e6, G: 1e9, T: 1e12, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40};
-
-/** bytesOf is a size such as 2Gi in bytes, or nothing when it is none. */
-export function bytesOf(text: string): number | undefined {
-  const m = /^(\d+(?:\.\d+)?)\s*([KMGT]i?)?$/.exec(text.trim());
-  return m ? Math.round(Number(m[1]) * (m[2] ? units[m[2]] ?? 1 : 1)) : undefined;
-}
-
-/** sizeOf writes bytes with the largest unit that needs no fraction. */
-export function sizeOf(bytes: number | undefined): string {
-  if (!bytes) return '';
-  for (const u of ['Ti', 'Gi', 'Mi', 'Ki']) if (bytes % (units[u] ?? 1) === 0) return bytes / (units[u] ?? 1) + u;
-  return String(bytes);
-}
-
 /** The part beside documents of other forms. */
 export function BesideDocuments({settings, onSettings, templates, images, version, nameless, error}: BesideProps) {
   const put = (field: keyof Settings, value: string | number | undefined) => {
     const {[field]: _, ...rest} = settings;
     onSettings(value ? {...rest, [field]: value} as Settings : rest);
   };
-  const [memory, setMemory] = useTyped(sizeOf(settings.memory), (t) => sizeOf(bytesOf(t)));
+  const [memory, setMemory] = useTyped(writeSize(settings.memory), (t) => writeSize(parseSize(t)));
   const source = settings.template ? `template:${settings.template}` : settings.image ? `image:${settings.image}` : '';
   const choose = (v: string) => {
     const {template: _, image: __, ...rest} = settings;
@@ -56,7 +42,7 @@ export function BesideDocuments({settings, onSettings, templates, images, versio
             {images.filter((i) => !isDisc(i)).map((i) => <option key={i.id} value={`image:${nameForImage(i)}`}>{i.name}</option>)}
           </optgroup>}
         </SelectField>
-        <TextField label={texts.general.memory} help={texts.general.memoryHelp} value={memory} placeholder={texts.settings.default} onValue={(v) => { setMemory(v); put('memory', bytesOf(v)); }} />
+        <TextField label={texts.general.memory} help={texts.general.memoryHelp} value={memory} placeholder={texts.settings.default} onValue={(v) => { setMemory(v); put('memory', parseSize(v)); }} />
         <TextField label={texts.general.cpus} inputMode="numeric" value={settings.cpus ? String(settings.cpus) : ''} placeholder={texts.settings.default} onValue={(v) => put('cpus', Number(v.replace(/\D/g, '')) || undefined)} />
         <SelectField label={texts.general.dataSource} help={texts.general.dataSourceHelp} value={settings.dataSource ?? ''} onValue={(v) => put('dataSource', v)}>
           <option value="">{fill(texts.general.dataSourceDefault, {name: texts.settings.default.toLowerCase()})}</option>

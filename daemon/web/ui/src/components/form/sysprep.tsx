@@ -22,6 +22,7 @@ function useAnswers(): {answers: Answers; put: (answers: Answers) => void; settl
   const [typed, setTyped] = useState<Answers | undefined>(file === undefined ? noAnswers : undefined);
   const [wrong, setWrong] = useState<readonly Diagnostic[]>([]);
   const name = nameOf(tree);
+  const written = useRef<string | undefined>(undefined);
   const flight = useRef<AbortController | undefined>(undefined);
   useEffect(() => {
     if (!typed) return undefined;
@@ -34,8 +35,12 @@ function useAnswers(): {answers: Answers; put: (answers: Answers) => void; settl
         const made = open(documents);
         setWrong(errors);
         hold('sysprep', errors[0] ? sentence(errors[0]) : undefined);
-        const medium = made.ok ? made.opened.tree.get(`spec.media[${mediumOf(made.opened.tree)}]`) : undefined;
-        if (!errors.length && medium) change((t) => setMedium(t, medium));
+        const from = made.ok ? made.opened.tree : undefined;
+        const medium = from?.get(`spec.media[${mediumOf(from)}]`);
+        if (!errors.length && from && medium) {
+          written.current = fileOf(from)?.text;
+          change((t) => setMedium(t, medium));
+        }
       } catch (e) {
         if (!mine.signal.aborted) hold('sysprep', problemText(e));
       }
@@ -43,8 +48,17 @@ function useAnswers(): {answers: Answers; put: (answers: Answers) => void; settl
     const timer = setTimeout(() => void write(), pause);
     return () => clearTimeout(timer);
   }, [typed, name]);
+  const settle = () => {
+    setTyped(undefined);
+    setWrong([]);
+    hold('sysprep', undefined);
+  };
+  // A file that has changed otherwise, as under Documents, counts: the next key stroke must not write over it.
+  useEffect(() => {
+    if (typed && written.current !== undefined && file !== undefined && file !== written.current) settle();
+  }, [file]);
   useEffect(() => () => { flight.current?.abort(); hold('sysprep', undefined); }, []);
-  return {answers: typed ?? answersOf(file ?? ''), put: setTyped, settle: () => { setTyped(undefined); setWrong([]); hold('sysprep', undefined); }, wrong};
+  return {answers: typed ?? answersOf(file ?? ''), put: setTyped, settle, wrong};
 }
 
 /** The sysprep set of Initial Run. */
