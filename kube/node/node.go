@@ -79,7 +79,8 @@ type Config struct {
 	Recorder record.EventRecorder
 
 	// Recognise is asked whether a cluster is the one that this host's pods are of, before they are read there; a node that knows
-	// none of them would end their VMs. Its error ends the node. It is asked again when the Node object is made anew. Nil takes any.
+	// none of them would end their VMs. Its error ends the node. It is asked again when the Node object is made anew:
+	// its error is logged then, and no Node is made. Nil takes any.
 	Recognise func(Cluster) error
 
 	// Addresses are those at which the node is reached, at most one of each type. The API server dials the InternalIP.
