@@ -1,5 +1,6 @@
 import {useState} from 'preact/hooks';
 import {act, running, why, type Action, type Outcome} from '../lib/actions';
+import {machinePath} from '../lib/linked';
 import {fill} from '../lib/texts';
 import type {Machine} from '../lib/types';
 import texts from '../texts/actions.json';
@@ -18,9 +19,6 @@ export interface ActionsProps {
   onOutcome?: (outcome: Outcome) => void;
 }
 
-/** The addresses of the pages of a machine. */
-export const pageOf = (m: Pick<Machine, 'id'>, rest = ''): string => `/machines/${encodeURIComponent(m.id)}${rest}`;
-
 /** The actions of a machine as buttons and a menu, with questions before what loses something. */
 export function Actions({machine: m, compact = false, onOutcome}: ActionsProps) {
   const [busy, setBusy] = useState<Action | undefined>();
@@ -36,9 +34,9 @@ export function Actions({machine: m, compact = false, onOutcome}: ActionsProps) 
   // What makes no sense for a machine that is down, or for one that runs, is left out; what must only wait says so.
   const sensible = (i: {why?: string | undefined}) => i.why !== texts.whyDown && i.why !== texts.whyRuns;
   const items = (): MenuItem[] => [
-    ...(compact ? [{label: texts.open, icon: 'machine', href: pageOf(m)} as const] : []),
-    {label: texts.edit, icon: 'edit', href: pageOf(m, '/edit')},
-    ...[{label: texts.runOnce, icon: 'once' as const, href: pageOf(m, '/run'), why: why('start', m)}].filter(sensible),
+    ...(compact ? [{label: texts.open, icon: 'machine', href: machinePath(m.id)} as const] : []),
+    {label: texts.edit, icon: 'edit', href: machinePath(m.id, '/edit')},
+    ...[{label: texts.runOnce, icon: 'once' as const, href: machinePath(m.id, '/run'), why: why('start', m)}].filter(sensible),
     'line',
     ...(['start', 'shutdown', 'reboot', 'reset', 'stop'] as const).filter((a) => compact || a !== (running(m.status) ? 'shutdown' : 'start')).map(item).filter(sensible),
     'line',
@@ -58,7 +56,7 @@ export function Actions({machine: m, compact = false, onOutcome}: ActionsProps) 
 function Compact({machine: m, busy, onStart, items}: {machine: Machine; busy: Action | undefined; onStart: () => void; items: () => MenuItem[]}) {
   return <>
     {running(m.status)
-      ? <ButtonLink kind="ghost" small icon="console" href={pageOf(m, '#console')} label={fill(texts.consoleOf, {name: m.name})} />
+      ? <ButtonLink kind="ghost" small icon="console" href={machinePath(m.id, '#console')} label={fill(texts.consoleOf, {name: m.name})} />
       : <Button kind="ghost" small icon="play" busy={busy === 'start'} disabled={!!why('start', m)} label={fill(texts.startNamed, {name: m.name})} onClick={onStart} />}
     <Menu kind="ghost" small icon="more" label={fill(texts.moreOf, {name: m.name})} items={items} />
   </>;

@@ -1,8 +1,8 @@
 import {useState} from 'preact/hooks';
+import {machinePath} from '../lib/linked';
 import type {Machine} from '../lib/types';
 import {useDocuments} from '../lib/usemachine';
 import texts from '../texts/machine.json';
-import {pageOf} from './actions';
 import {Button, ButtonLink} from './button';
 import Documents from './documents';
 import {Icon} from './icons';
@@ -24,7 +24,7 @@ export default function Definition({machine: m, changes}: {machine: Machine; /**
     <section class="stack">
       {m.runOnce && <Notice>{words.run}</Notice>}
       {error !== undefined && <Notice kind="bad" title={words.failed} actions={<Button small onClick={retry}>{texts.log.again}</Button>}>{error}</Notice>}
-      <div class="row row--between"><p class="muted">{words.of}</p><ButtonLink icon="edit" href={pageOf(m, '/edit')}>{words.edit}</ButtonLink></div>
+      <div class="row row--between"><p class="muted">{words.of}</p><ButtonLink icon="edit" href={machinePath(m.id, '/edit')}>{words.edit}</ButtonLink></div>
       {value && <Documents value={value} />}
     </section>
   );

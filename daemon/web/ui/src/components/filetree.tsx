@@ -73,10 +73,13 @@ function move(key: string, {rows, at, row, go, toggle, press}: Moves): boolean {
   return next !== undefined;
 }
 
+/** Rows below this level are indented as those of it. */
+const deepest = 6;
+
 function Line({row, active, tabbable, press}: {row: Row; active: boolean; tabbable: boolean; press: () => void}) {
   const change = row.entry?.change;
   return (
-    <li class={`tree__row tree__row--${row.level}${active ? ' is-active' : ''}${change ? ` tree__row--${change}` : ''}`} role="treeitem" data-key={row.key} aria-level={row.level}
+    <li class={`tree__row tree__row--${Math.min(row.level, deepest)}${active ? ' is-active' : ''}${change ? ` tree__row--${change}` : ''}`} role="treeitem" data-key={row.key} aria-level={row.level}
       aria-expanded={row.open} aria-selected={active} tabIndex={tabbable ? 0 : -1} onClick={press}>
       <span class="tree__shape">{row.entry ? <Icon name="file" /> : <span class={row.open ? 'tree__arrow is-open' : 'tree__arrow'} />}</span>
       <span class="tree__label">{row.label}{row.detail && <span class="tree__detail">{row.detail}</span>}</span>

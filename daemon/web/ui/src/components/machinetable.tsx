@@ -1,13 +1,14 @@
 import type {TargetedKeyboardEvent} from 'preact';
 import {useRef} from 'preact/hooks';
 import type {Outcome} from '../lib/actions';
+import {machinePath} from '../lib/linked';
 import type {View} from '../lib/machines';
 import {useMedia} from '../lib/media';
 import {fill} from '../lib/texts';
 import type {Machine} from '../lib/types';
 import {reveal} from '../lib/window';
 import texts from '../texts/machines.json';
-import {Actions, pageOf} from './actions';
+import {Actions} from './actions';
 import {BootState} from './boot';
 import {memo, useStable} from './memo';
 import {StatusPill} from './status';
@@ -115,7 +116,7 @@ const Row = memo(function Row({machine: m, index, chosen, onChoose, onOutcome}: 
           onChange={(e) => onChoose(index, e.currentTarget.checked, range.current)} />
       </td>
       <th scope="row" class="machines__name cut">
-        <a href={pageOf(m)}>{m.name}</a>{m.namespace !== 'default' && <span class="muted"> {m.namespace}</span>}
+        <a href={machinePath(m.id)}>{m.name}</a>{m.namespace !== 'default' && <span class="muted"> {m.namespace}</span>}
       </th>
       <td class="machines__status"><StatusPill status={m.status} reason={m.reason} /></td>
       <td class="machines__boot"><BootState machine={m} /></td>

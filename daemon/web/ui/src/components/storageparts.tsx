@@ -1,12 +1,12 @@
 import type {ComponentChildren} from 'preact';
 import {useMemo, useState} from 'preact/hooks';
 import {bytes, count} from '../lib/format';
+import {machinePath} from '../lib/linked';
 import {isDisc} from '../lib/source';
 import {isFree, usable} from '../lib/storage';
 import {common, fill} from '../lib/texts';
 import type {Disk, Image, Job, Template} from '../lib/types';
 import texts from '../texts/images.json';
-import {pageOf} from './actions';
 import {Button, ButtonLink} from './button';
 import {Diagnostics} from './diagnostics';
 import {Icon, type IconName} from './icons';
@@ -142,7 +142,7 @@ function DiskTable({disks, names, onRemove}: {disks: Disk[]; names: Map<string, 
 }
 
 function Owner({disk: d, names}: {disk: Disk; names: Map<string, string>}) {
-  if (d.machine) return <a href={pageOf({id: d.machine})} title={d.machine}>{fill(texts.machine, {id: d.machine.slice(0, 8)})}</a>;
+  if (d.machine) return <a href={machinePath(d.machine)} title={d.machine}>{fill(texts.machine, {id: d.machine.slice(0, 8)})}</a>;
   if (d.template) return <>{fill(texts.template, {name: names.get(d.template) ?? d.template.slice(0, 8)})}</>;
   return <span class="muted">{texts.nobody}</span>;
 }

@@ -1,14 +1,19 @@
 import {useEffect, useState} from 'preact/hooks';
 import {absolute, duration, relative} from '../lib/format';
 
-/** useNow returns the time, again every so many seconds while the page is seen. */
+/** useNow returns the time, again every so many seconds while the page is seen, and when it is seen again. */
 export function useNow(seconds = 30, running = true): number {
   const [now, set] = useState(Date.now);
   useEffect(() => {
     if (!running) return;
-    set(Date.now());
-    const timer = setInterval(() => { if (!document.hidden) set(Date.now()); }, seconds * 1000);
-    return () => clearInterval(timer);
+    const look = () => { if (!document.hidden) set(Date.now()); };
+    look();
+    const timer = setInterval(look, seconds * 1000);
+    document.addEventListener('visibilitychange', look);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener('visibilitychange', look);
+    };
   }, [seconds, running]);
   return now;
 }

@@ -1,12 +1,11 @@
 import {useEffect, useState} from 'preact/hooks';
 import {duration} from '../lib/format';
-import {editAt} from '../lib/linked';
+import {editAt, machinePath} from '../lib/linked';
 import {fill} from '../lib/texts';
 import type {Trouble} from '../lib/trouble';
 import type {BootModule, Doc, FirstBoot, Machine} from '../lib/types';
 import {plural} from '../lib/words';
 import texts from '../texts/machine.json';
-import {pageOf} from './actions';
 import {around} from './around';
 import {Icon} from './icons';
 import {Notice} from './notice';
@@ -35,7 +34,7 @@ export function Verdict({machine, boot, modules, documents}: VerdictProps) {
   return (
     <Notice kind={failed ? 'bad' : 'warn'} title={failed ? words.failed : words.partly}>
       <ul class="troubles">{found.map((t, i) => <TroubleItem key={i} trouble={t} machine={machine} />)}</ul>
-      <p class="muted">{!boot.result?.agent?.startsWith('Ignition') && around(words.again, <a href={pageOf(machine, '/run')}>{words.run}</a>)} <a href="#log">{words.log}</a>.</p>
+      <p class="muted">{!boot.result?.agent?.startsWith('Ignition') && around(words.again, <a href={machinePath(machine.id, '/run')}>{words.run}</a>)} <a href="#log">{words.log}</a>.</p>
       <Deprecations list={deprecations} />
     </Notice>
   );

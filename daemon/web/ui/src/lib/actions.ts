@@ -5,6 +5,7 @@ import {fill} from './texts';
 import {problemText} from './problem';
 import type {Machine, Status} from './types';
 import texts from '../texts/actions.json';
+import {machinePath} from './linked';
 
 /** What can be done with a machine. */
 export type Action = 'start' | 'shutdown' | 'reboot' | 'reset' | 'stop' | 'remove';
@@ -71,7 +72,7 @@ export async function act(action: Action, machines: Machine[], begin?: () => voi
 }
 
 async function one(action: Action, m: Machine, keepDisks: boolean, outcome: Outcome): Promise<void> {
-  const path = '/machines/' + encodeURIComponent(m.id);
+  const path = machinePath(m.id);
   try {
     if (action === 'remove') {
       await del<void>(`${path}?force=${running(m.status)}&keepDisks=${keepDisks}`);

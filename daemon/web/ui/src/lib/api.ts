@@ -1,4 +1,5 @@
 // Requests of /api/v1. The session's cookie goes with them; who has none any more is sent to the log-in page and back, unless the page has unsaved work.
+import {machinePath} from './linked';
 import type {Diagnostic, Doc, RenderRequest, RenderResult, Settings} from './types';
 
 const prefix = '/api/v1';
@@ -61,7 +62,7 @@ export const del = <T>(path: string) => call<T>('DELETE', path);
 
 /** render asks what guests would read; with a machine's id, what that one would. */
 export const render = (request: RenderRequest, machine?: string, signal?: AbortSignal) =>
-  post<RenderResult>(machine ? `/machines/${encodeURIComponent(machine)}/render` : '/render', request, signal);
+  post<RenderResult>(machine ? machinePath(machine, '/render') : '/render', request, signal);
 
 /** convert writes documents in another form. */
 export const convert = (request: Settings & {documents: Doc[]; to: string}, signal?: AbortSignal) =>

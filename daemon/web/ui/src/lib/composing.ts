@@ -2,7 +2,7 @@
 import type {RefObject} from 'preact';
 import {useEffect, useRef, useState} from 'preact/hooks';
 import {get} from './api';
-import {linkedPlace} from './linked';
+import {linkedPlace, machinePath} from './linked';
 import {closest} from './remarks';
 import type {Diagnostic, Machine} from './types';
 
@@ -16,7 +16,7 @@ export function useUntilDown(machine: Machine | undefined): Machine | undefined 
   useEffect(() => {
     if (!waits) return undefined;
     const timer = setInterval(() => {
-      if (!document.hidden) get<Machine>('/machines/' + encodeURIComponent(now.id)).then(setNow, () => undefined);
+      if (!document.hidden) get<Machine>(machinePath(now.id)).then(setNow, () => undefined);
     }, look);
     return () => clearInterval(timer);
   }, [waits]);

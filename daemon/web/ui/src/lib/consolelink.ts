@@ -1,6 +1,7 @@
 // The connection to a machine's serial console. It brings what the guest wrote lately first, and comes back when it breaks.
 import {get} from './api';
 import {running} from './actions';
+import {machinePath} from './linked';
 import {join} from './serial';
 import {readLog} from './stream';
 import type {Machine} from './types';
@@ -41,7 +42,7 @@ export class ConsoleLink {
     window.clearTimeout(this.timer);
     if (this.closed || this.socket) return;
     this.listener.onState({kind: 'connecting'});
-    const url = new URL(`/api/v1/machines/${encodeURIComponent(this.id)}/console`, location.href);
+    const url = new URL('/api/v1' + machinePath(this.id, '/console'), location.href);
     url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
     const socket = new WebSocket(url);
     socket.binaryType = 'arraybuffer';
@@ -86,7 +87,7 @@ export class ConsoleLink {
     this.socket = undefined;
     this.abort.abort();
     if (this.closed) return;
-    const machine = await get<Machine>('/machines/' + encodeURIComponent(this.id)).catch(() => undefined);
+    const machine = await get<Machine>(machinePath(this.id)).catch(() => undefined);
     if (this.closed) return;
     if (machine && !running(machine.status)) {
       this.listener.onState({kind: 'ended'});

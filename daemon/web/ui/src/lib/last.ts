@@ -2,6 +2,7 @@
 // runs, and otherwise what the definition that is kept would give it.
 import {useEffect, useState} from 'preact/hooks';
 import {get, Problem, render} from './api';
+import {machinePath} from './linked';
 import type {Machine, RenderResult, Seed} from './types';
 
 /** hasFiles reports whether there is something to read in a seed. When a machine has stopped, its media are removed. */
@@ -36,7 +37,7 @@ function useSeed(key: string, ask: (signal: AbortSignal) => Promise<RenderResult
 /** useGiven asks what the guest was given at its last start, again at each new start, and with its secrets only when they are to be seen. */
 export function useGiven(machine: Machine | undefined, reveal: boolean): Asked {
   const key = machine ? `${machine.id} ${machine.started ?? ''} ${machine.ended ?? ''} ${reveal}` : '';
-  return useSeed(key, (signal) => get<RenderResult>(`/machines/${encodeURIComponent(machine?.id ?? '')}/seed${reveal ? '?reveal=true' : ''}`, signal));
+  return useSeed(key, (signal) => get<RenderResult>(machinePath(machine?.id ?? '', reveal ? '/seed?reveal=true' : '/seed'), signal));
 }
 
 /** useKept asks what the definition that is kept makes for a data source, or for its own. */

@@ -1,9 +1,12 @@
-// Links to a line of a machine's definition: what is shown of a machine leads to where it is changed.
+// The addresses of machines, and of the lines of their definitions: what is shown of a machine leads to where it is changed.
 import type {Diagnostic, Machine} from './types';
+
+/** machinePath is where a machine is, both on the page and below the API, or what the rest names of it. */
+export const machinePath = (id: string, rest = ''): string => `/machines/${encodeURIComponent(id)}${rest}`;
 
 /** editAt is the page that edits a machine, open at a line of one of its documents. */
 export function editAt(m: Pick<Machine, 'id'>, file: string, line: number): string {
-  return `/machines/${encodeURIComponent(m.id)}/edit#${new URLSearchParams({file, line: String(line)})}`;
+  return machinePath(m.id, `/edit#${new URLSearchParams({file, line: String(line)})}`);
 }
 
 /** linkedPlace is the place that the part of an address behind # names, as a remark without words. */

@@ -2,6 +2,7 @@
 import {get} from './api';
 import {Problem} from './api';
 import {follow, type Stream} from './events';
+import {machinePath} from './linked';
 import {applyEvents, byId, replace, type Machines} from './machines';
 import type {DaemonEvent, Machine} from './types';
 
@@ -117,7 +118,7 @@ export class MachineList {
     const fresh: Machine[] = [];
     await Promise.all(ids.map(async (id) => {
       try {
-        fresh.push(await get<Machine>('/machines/' + encodeURIComponent(id)));
+        fresh.push(await get<Machine>(machinePath(id)));
       } catch (error) {
         if (!(error instanceof Problem && error.status === 404)) throw error;
         gone.push(id);

@@ -1,9 +1,10 @@
 // Answers of /api/v1 that come piece by piece: the serial log, and what a guest says of its boot.
 import {reach, refusal, unreachable} from './api';
+import {machinePath} from './linked';
 import {whileSeen} from './seen';
 import type {GuestReport} from './types';
 
-const at = (id: string, what: string) => `/api/v1/machines/${encodeURIComponent(id)}/${what}`;
+const at = (id: string, what: string) => '/api/v1' + machinePath(id, '/' + what);
 
 /** The address of a machine's serial log. */
 export const logURL = (id: string) => at(id, 'log');

@@ -9,6 +9,7 @@ import {sentence} from './remarks';
 import type {Diagnostic, Machine} from './types';
 import type {ComposeData, Work, Working} from './work';
 import texts from '../texts/compose.json';
+import {machinePath} from './linked';
 
 /** One thing that keeps the work from being done, and where it is mended. */
 export interface Wrong extends Way { text: string }
@@ -35,7 +36,7 @@ export async function send(data: ComposeData, work: Work, opening: Opening, star
   }
   const id = data.machine?.id ?? '';
   const delivery = work.settings.delivery ? {delivery: work.settings.delivery} : {};
-  const path = `/machines/${encodeURIComponent(id)}`;
+  const path = machinePath(id);
   if (data.mode === 'edit') {
     const name = opening.ok ? nameOf(opening.opened.tree) : '';
     await patch<Machine>(path, {documents, ...delivery, ...(name && name !== data.machine?.name ? {name} : {})});
@@ -77,7 +78,7 @@ export function useSubmit(submission: Submission) {
     try {
       const id = await send(data, working.work, opening, how === 'start');
       working.done();
-      location.assign(id ? `/machines/${encodeURIComponent(id)}` : '/machines');
+      location.assign(id ? machinePath(id) : '/machines');
     } catch (e) {
       setBusy(undefined);
       const said = e instanceof Problem ? e.diagnostics : [];

@@ -2,6 +2,7 @@
 import {useCallback, useEffect, useRef, useState} from 'preact/hooks';
 import {get, Problem} from './api';
 import {follow, type Stream} from './events';
+import {machinePath} from './linked';
 import {problemText} from './problem';
 import {followBoot} from './stream';
 import type {DaemonEvent, Doc, GuestReport, Machine} from './types';
@@ -43,7 +44,7 @@ export function useMachine(data: MachineData): Live {
     do {
       asking.current.again = false;
       try {
-        take(await get<Machine>('/machines/' + encodeURIComponent(id)));
+        take(await get<Machine>(machinePath(id)));
       } catch (e) {
         if (e instanceof Problem && e.status === 404) setRemoved(true);
       }
@@ -83,7 +84,7 @@ export function useDocuments(m: Machine, wanted: boolean, changes: number): Read
   useEffect(() => {
     if (!wanted) return;
     const abort = new AbortController();
-    get<{documents: Doc[]}>(`/machines/${encodeURIComponent(m.id)}/documents`, abort.signal)
+    get<{documents: Doc[]}>(machinePath(m.id, '/documents'), abort.signal)
       .then((d) => set({value: d.documents}))
       .catch((e: unknown) => { if (!abort.signal.aborted) set({error: problemText(e)}); });
     return () => abort.abort();

@@ -16,6 +16,7 @@ import {added} from '../lib/documents';
 import {counted} from '../lib/words';
 import {forPreview, fresh, open} from '../lib/definition';
 import {useIncoming, usePlaces, useUntilDown} from '../lib/composing';
+import {machinePath} from '../lib/linked';
 import {useMedia} from '../lib/media';
 import {capital, fieldOf} from '../lib/remarks';
 import {preparedOf} from '../lib/source';
@@ -33,7 +34,7 @@ export default function Page({data}: {data: ComposeData}) {
   const [problem, setProblem] = useState<string>();
   const load = () => {
     setProblem(undefined);
-    get<{documents: Doc[]}>(`/machines/${encodeURIComponent(data.machine?.id ?? '')}/documents`).then((r) => setDocuments(r.documents), (e: unknown) => setProblem(problemText(e)));
+    get<{documents: Doc[]}>(machinePath(data.machine?.id ?? '', '/documents')).then((r) => setDocuments(r.documents), (e: unknown) => setProblem(problemText(e)));
   };
   useEffect(() => {
     if (data.mode !== 'new') load();
@@ -160,7 +161,7 @@ function Running({machine}: {machine: Machine}) {
 
 /** Foot has the buttons, and over them what keeps the work from being done. */
 function Foot({data, submit, onGo, onLeave}: {data: ComposeData; submit: ReturnType<typeof useSubmit>; onLeave: () => void; onGo: (w: {field?: string; diagnostic?: Diagnostic}) => void}) {
-  const back = data.machine ? `/machines/${encodeURIComponent(data.machine.id)}` : '/machines';
+  const back = data.machine ? machinePath(data.machine.id) : '/machines';
   const {wrong, problem, busy} = submit;
   return (
     <div class="foot">
