@@ -106,10 +106,7 @@ func (d *Daemon) launch(ctx context.Context, v *vm, o StartOptions) error {
 	v.abort = abort
 	d.mutex.Unlock()
 	old := d.now(v)
-	documents := old.Documents
-	if len(old.FirstBootDocuments) > 0 {
-		documents = old.FirstBootDocuments
-	}
+	documents := old.wished()
 	if o.Documents != nil {
 		documents = o.Documents
 	}
@@ -141,7 +138,7 @@ func (d *Daemon) launch(ctx context.Context, v *vm, o StartOptions) error {
 		if generation != old.Generation {
 			s.PostedPassword = ""
 		}
-		s.RunOnce, s.RunDocuments = o.Documents != nil, o.Documents
+		s.RunOnce, s.RunDocuments, s.started = o.Documents != nil, o.Documents, nil
 		s.NextRun = s.NextRun && s.RunOnce // a run-once that is rebooted keeps what it was started with
 		return nil
 	}, func(s *state) []Event { return []Event{s.status("VM " + s.Name + " is being started")} })
@@ -179,6 +176,14 @@ func (d *Daemon) launch(ctx context.Context, v *vm, o StartOptions) error {
 	})
 	d.watch(v, client)
 	return err
+}
+
+// wished are the documents of a start that brings none.
+func (s *state) wished() []Document {
+	if len(s.FirstBootDocuments) > 0 {
+		return s.FirstBootDocuments
+	}
+	return s.Documents
 }
 
 // stale reports whether the seed of a plain start would tell the guest something else than it was set up with, as after a

@@ -216,7 +216,8 @@ func (d *Daemon) publish(ctx context.Context, v *vm, mutate func(*state) error, 
 			d.keep(r)
 		}
 	}, append(records, &next)...)
-	if err == nil && (len(next.FirstBootDocuments) < len(old.FirstBootDocuments) || len(next.RunDocuments) < len(old.RunDocuments)) {
+	if err == nil && (len(next.FirstBootDocuments) < len(old.FirstBootDocuments) || len(next.RunDocuments) < len(old.RunDocuments) ||
+		len(next.started) < len(old.started)) {
 		d.erase()
 	}
 	return err
@@ -386,6 +387,9 @@ func (d *Daemon) Update(ctx context.Context, id string, change func(*Machine) er
 		named.name = m.Name
 		if _, l = d.machine(ctx, named, m.Documents); l.HasErrors() {
 			return l
+		}
+		if next.Status.Running() && next.started == nil {
+			next.started = next.wished()
 		}
 		next.Name, next.Documents, next.FirstBootDocuments, next.Delivery = m.Name, m.Documents, m.FirstBootDocuments, m.Delivery
 		next.NextRun = m.NextRun && next.Status.Running()

@@ -54,6 +54,7 @@ type machineRecord struct {
 	PostedPassword     string           `json:"postedPassword,omitempty"`
 	RunOnce            bool             `json:"runOnce,omitempty"`
 	RunDocuments       []documentRecord `json:"runDocuments,omitempty"`
+	StartedDocuments   []documentRecord `json:"startedDocuments,omitempty"`
 	NextRun            bool             `json:"nextRun,omitempty"`
 	Generation         int              `json:"generation,omitempty"`
 	Jobs               []string         `json:"jobs,omitempty"`
@@ -114,6 +115,9 @@ type state struct {
 	Machine
 	run  run
 	said said
+	// started are the documents that the current run was started with, when the VM's have been changed since: what its guest
+	// was given is still attached, and what is secret in it is told by them.
+	started []Document
 }
 
 // change makes the change of the store that writes the state.
@@ -122,7 +126,7 @@ func (s *state) change() (store.Change, error) {
 	text, err := json.Marshal(machineRecord{ID: m.ID, Namespace: m.Namespace, Name: m.Name, Documents: toRecords(m.Documents),
 		FirstBootDocuments: toRecords(m.FirstBootDocuments), Template: m.Template, Delivery: m.Delivery, Disks: m.Disks, Created: m.Created, Status: m.Status,
 		Reason: m.Reason, Initialized: m.Initialized, FirstBoot: m.FirstBoot, Started: m.Started, Ended: m.Ended, RunOnce: m.RunOnce,
-		PostedPassword: m.PostedPassword, RunDocuments: toRecords(m.RunDocuments), NextRun: m.NextRun, Generation: m.Generation, Jobs: m.Jobs, Run: s.run, Said: s.said})
+		PostedPassword: m.PostedPassword, RunDocuments: toRecords(m.RunDocuments), StartedDocuments: toRecords(s.started), NextRun: m.NextRun, Generation: m.Generation, Jobs: m.Jobs, Run: s.run, Said: s.said})
 	return store.Change{Kind: store.VM, ID: m.ID, Value: text}, err
 }
 
@@ -131,7 +135,7 @@ func readState(text []byte) (*state, error) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, fmt.Errorf("a machine of the store: %w", err)
 	}
-	return &state{run: r.Run, said: r.Said, Machine: Machine{ID: r.ID, Namespace: r.Namespace, Name: r.Name, Documents: fromRecords(r.Documents),
+	return &state{run: r.Run, said: r.Said, started: fromRecords(r.StartedDocuments), Machine: Machine{ID: r.ID, Namespace: r.Namespace, Name: r.Name, Documents: fromRecords(r.Documents),
 		FirstBootDocuments: fromRecords(r.FirstBootDocuments), Template: r.Template, Delivery: r.Delivery, Disks: r.Disks, Created: r.Created, Status: r.Status,
 		Reason: r.Reason, Initialized: r.Initialized, FirstBoot: r.FirstBoot, Started: r.Started, Ended: r.Ended, RunOnce: r.RunOnce,
 		PostedPassword: r.PostedPassword, RunDocuments: fromRecords(r.RunDocuments), NextRun: r.NextRun, Generation: r.Generation, Jobs: r.Jobs}}, nil

@@ -85,7 +85,7 @@ func (d *Daemon) render(m machine.Machine, o RenderOptions) (seed.Seed, diag.Lis
 	return s, l
 }
 
-// Given returns what the guest of a VM was given at its last start, and the machine that its documents make now. The error is
+// Given returns what the guest of a VM was given at its last start, and the machine that it was started as. The error is
 // a *NotFoundError for a VM that never ran.
 func (d *Daemon) Given(ctx context.Context, id string) (Rendering, error) {
 	_, s, err := d.find(id)
@@ -99,9 +99,12 @@ func (d *Daemon) Given(ctx context.Context, id string) (Rendering, error) {
 	if err != nil {
 		return Rendering{}, err
 	}
-	documents := s.Documents
-	if s.RunOnce {
+	documents := s.wished()
+	switch {
+	case s.RunOnce:
 		documents = s.RunDocuments
+	case s.started != nil:
+		documents = s.started
 	}
 	m, _ := d.machine(ctx, s.owned(), documents)
 	given.Machine = seed.Name{Namespace: s.Namespace, Name: s.Name}

@@ -359,6 +359,7 @@ func (d *Daemon) ended(v *vm, last supervisor.State) (again bool, err error) {
 
 // over makes a VM one that does not run.
 func (s *state) over(last supervisor.State) {
+	s.started = nil
 	s.Reason, s.Ended = last.Reason, time.Now().UTC()
 	if s.Status == PoweringDown && s.run.Grace == 0 {
 		s.Reason = "it was stopped"

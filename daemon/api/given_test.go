@@ -4,6 +4,7 @@ package api_test
 
 import (
 	"context"
+	"encoding/base64"
 	"net/http"
 	"strings"
 	"testing"
@@ -103,6 +104,42 @@ func TestRunsFirstBoot(t *testing.T) {
 		if err != nil || result.FirstBoot == nil || *result.FirstBoot != want {
 			t.Errorf("%q: %v, %v", data, result.FirstBoot, err)
 		}
+	}
+}
+
+// TestGivenSecrets changes a machine that runs: what was secret when it was started is not shown for that.
+func TestGivenSecrets(t *testing.T) {
+	s := begin(t)
+	ctx, cancel := context.WithTimeout(t.Context(), daemontest.Limit)
+	defer cancel()
+	with := func(content string) []client.Document {
+		text := documents("vm1", supervisortest.Good, "")[0].Text.Reveal() +
+			"  files:\n  - {path: /etc/token, mode: \"0600\", content: " + content + "}\n"
+		return []client.Document{{Name: "vm1.yaml", Text: secret.New(text)}}
+	}
+	made, err := s.Create(ctx, client.CreateRequest{Documents: with("canary-of-the-start"), Start: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := made.Machines[0].ID
+	look := func(when string) {
+		t.Helper()
+		given, err := s.Given(ctx, id, false)
+		if err != nil || len(contents(given.Seeds[0])) == 0 {
+			t.Fatal(err)
+		}
+		for name, text := range contents(given.Seeds[0]) {
+			if strings.Contains(text, "canary") || strings.Contains(text, base64.StdEncoding.EncodeToString([]byte("canary-of-the-start"))) {
+				t.Errorf("%s: %s shows the file", when, name)
+			}
+		}
+	}
+	look("as started")
+	for _, content := range []string{"canary-that-is-new", "canary-that-is-newer"} {
+		if _, err := s.Update(ctx, id, client.UpdateRequest{Documents: with(content)}); err != nil {
+			t.Fatal(err)
+		}
+		look("changed to " + content)
 	}
 }
 
