@@ -20,7 +20,8 @@ const (
 	pingEvery = 30 * time.Second
 )
 
-// webConsole turns the connection into a WebSocket with the machine's serial console in binary messages. It ends with the code 1000 when the
+// webConsole turns the connection into a WebSocket with the machine's serial console in binary messages, and in text messages
+// what the page's terminal says without its user. It ends with the code 1000 when the
 // console does, with 1001 when the daemon does, and with 1008 when the user's session does. Pages of other origins get none.
 func (a *api) webConsole(w http.ResponseWriter, r *http.Request) error {
 	guest, err := a.daemon.Console(r.Context(), r.PathValue("id"))
@@ -78,11 +79,14 @@ type pageConsole struct {
 // listen gives the guest what the user types. Its end is that of the connection, which is closed with a word to the page.
 func (s *pageConsole) listen(ctx context.Context) {
 	for {
-		_, message, err := s.conn.Reader(context.WithoutCancel(ctx))
+		kind, message, err := s.conn.Reader(context.WithoutCancel(ctx))
 		if err != nil {
 			return
 		}
-		s.used()
+		// What the terminal answers by itself comes as text: a guest that asks it again and again is no user.
+		if kind == websocket.MessageBinary {
+			s.used()
+		}
 		if _, err := io.Copy(s.guest, message); err != nil {
 			return
 		}

@@ -66,6 +66,11 @@ func TestWebSocket(t *testing.T) {
 		}
 		heardOf(ctx, t, conn, "heard "+text[strings.LastIndex(text, "\n")+1:])
 	}
+	// What a terminal answers by itself.
+	if err := conn.Write(ctx, websocket.MessageText, []byte("a reply\n")); err != nil {
+		t.Fatal(err)
+	}
+	heardOf(ctx, t, conn, "heard a reply")
 	if _, err := s.Stop(ctx, id); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {find, join, SerialLog} from '../src/lib/serial';
+import {find, join, SerialLog, isReply} from '../src/lib/serial';
 
 const bytes = (s: string) => new TextEncoder().encode(s);
 
@@ -62,4 +62,9 @@ test('join finds what both have', () => {
 test('find is blind to case', () => {
   assert.deepEqual(find(['Error: a', 'fine', 'an ERROR'], 'error'), [0, 2]);
   assert.deepEqual(find(['a'], ''), []);
+});
+
+test('what a terminal answers by itself is told from what is typed', () => {
+  for (const reply of ['\x1b[?1;2c', '\x1b[>0;276;0c', '\x1b[0n', '\x1b[24;80R', '\x1b[?2004;2$y', '\x1b]10;rgb:ff/ff/ff\x1b\\', '\x1bP1$r0m\x1b\\']) assert.equal(isReply(reply), true, JSON.stringify(reply));
+  for (const typed of ['a', '\r', '\x1b', '\x1b[A', '\x1b[15~', '\x1bOP', '\x1b[<0;3;4M', '\x1b[200~x\x1b[201~', 'R', 'ls -l\r']) assert.equal(isReply(typed), false, JSON.stringify(typed));
 });

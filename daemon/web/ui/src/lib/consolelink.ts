@@ -6,6 +6,9 @@ import {join} from './serial';
 import {readLog} from './stream';
 import type {Machine} from './types';
 
+/** What goes to the guest: bytes that somebody types, or the text that a terminal answers by itself. The daemon takes only the former for use of the session. */
+export type ConsoleInput = Uint8Array<ArrayBuffer> | string;
+
 /** How the connection is. */
 export type LinkState = {kind: 'connecting'} | {kind: 'open'} | {kind: 'waiting'; seconds: number} | {kind: 'ended'};
 
@@ -54,8 +57,8 @@ export class ConsoleLink {
   }
 
   /** send types something. */
-  send(bytes: Uint8Array<ArrayBuffer>): void {
-    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(bytes);
+  send(input: ConsoleInput): void {
+    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(input);
   }
 
   /** close ends the connection for good. */

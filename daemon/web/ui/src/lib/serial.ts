@@ -130,3 +130,9 @@ export function find(lines: string[], text: string): number[] {
   if (wanted === '') return [];
   return lines.flatMap((l, i) => (l.toLowerCase().includes(wanted) ? [i] : []));
 }
+
+/**
+ * isReply tells what the terminal answers by itself, when the guest asks for its kind, its state or the cursor's place (xterm's control sequences: DA,
+ * DSR, DECRPM, OSC and DCS reports), from what somebody types. F3 with Shift looks like the cursor's place.
+ */
+export const isReply = (text: string): boolean => /^\x1b(?:\[[?>]?[\d;]*(?:[cnR]|\$y)|\]\d|P)/.test(text);

@@ -2,11 +2,13 @@
 // build.mjs changes in xterm.js for the page's policy is in xterm.mjs.
 import {FitAddon} from '@xterm/addon-fit';
 import {Terminal} from '@xterm/xterm';
+import type {ConsoleInput} from './consolelink';
+import {isReply} from './serial';
 
 /** What the screen tells. */
 export interface ScreenListener {
   /** The user typed something. */
-  onInput: (bytes: Uint8Array<ArrayBuffer>) => void;
+  onInput: (input: ConsoleInput) => void;
   /** The user wants to leave the console by the keyboard. */
   onLeave: () => void;
   /** The user wants the selection in the clipboard. */
@@ -54,7 +56,9 @@ export function openScreen(host: HTMLElement, label: string, l: ScreenListener):
   terminal.textarea?.setAttribute('aria-label', label);
   let replaying = false;
   const encoder = new TextEncoder();
-  terminal.onData((text) => { if (!replaying) l.onInput(encoder.encode(text)); });
+  terminal.onData((text) => {
+    if (!replaying) l.onInput(isReply(text) ? text : encoder.encode(text));
+  });
   terminal.onBinary((text) => { if (!replaying) l.onInput(Uint8Array.from(text, (c) => c.charCodeAt(0))); });
   terminal.attachCustomKeyEventHandler((e) => keys(e, l));
   const adapt = () => {
