@@ -12,16 +12,19 @@ const words = texts.events;
 const tones: Record<DaemonEvent['severity'], Tone> = {normal: 'idle', warning: 'warn', error: 'bad'};
 
 /** What happened to a machine lately, newest first, and what happens. */
-export default function MachineEvents({machine, fresh}: {machine: Machine; /** What came since the page was made, newest first. */ fresh: DaemonEvent[]}) {
+export default function MachineEvents({machine, fresh, gaps}: {machine: Machine; /** What came since the page was made, newest first. */ fresh: DaemonEvent[]; /** Counts the gaps in that: the past is read again after each. */ gaps: number}) {
   const [past, setPast] = useState<DaemonEvent[] | undefined>();
   const [error, setError] = useState<string | undefined>();
   useEffect(() => {
     const abort = new AbortController();
     get<{items: DaemonEvent[]}>('/events?machine=' + encodeURIComponent(machine.id), abort.signal)
-      .then((found) => setPast(found.items.reverse()))
+      .then((found) => {
+        setPast(found.items.reverse());
+        setError(undefined);
+      })
       .catch((e: unknown) => { if (!abort.signal.aborted) setError(problemText(e)); });
     return () => abort.abort();
-  }, [machine.id]);
+  }, [machine.id, gaps]);
   const newest = past?.[0]?.id ?? 0;
   const all = [...fresh.filter((e) => e.id > newest), ...(past ?? [])];
   if (error !== undefined) return <Notice kind="bad" title={words.failed}>{error}</Notice>;

@@ -18,6 +18,8 @@ export interface Live {
   machine: Machine;
   /** What happened since the page was made, newest first. */
   events: DaemonEvent[];
+  /** How often events were missed that do not come any more. */
+  gaps: number;
   removed: boolean;
   stream: Stream;
   /** Takes what an action answered, before the events say the same. */
@@ -31,6 +33,7 @@ const kept = 500;
 export function useMachine(data: MachineData): Live {
   const [machine, take] = useState(data.machine);
   const [events, setEvents] = useState<DaemonEvent[]>([]);
+  const [gaps, setGaps] = useState(0);
   const [removed, setRemoved] = useState(false);
   const [stream, setStream] = useState<Stream>('open');
   const id = data.machine.id;
@@ -52,14 +55,17 @@ export function useMachine(data: MachineData): Live {
     asking.current.under = false;
   }, [id]);
   useEffect(() => follow({
-    since: data.lastEvent, machine: id, onStream: setStream, onGap: () => void refresh(),
+    since: data.lastEvent, machine: id, onStream: setStream, onGap: () => {
+      setGaps((n) => n + 1);
+      void refresh();
+    },
     onEvents: (fresh) => {
       setEvents((old) => [...[...fresh].reverse(), ...old].slice(0, kept));
       if (fresh.some((e) => e.kind === 'machine.removed')) setRemoved(true);
       else void refresh();
     },
   }), [id]);
-  return {machine, events, removed, stream, take};
+  return {machine, events, gaps, removed, stream, take};
 }
 
 /** useBoot follows what the guest says of its current or last run. It begins anew with each run. */

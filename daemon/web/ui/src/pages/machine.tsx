@@ -71,7 +71,7 @@ function Panel({tab, live}: {tab: TabName; live: Live}) {
     case 'log': return <Lazy load={parts.log} props={{machine: m}} />;
     case 'files': return <Lazy load={parts.files} props={{machine: m}} />;
     case 'definition': return <Lazy load={parts.definition} props={{machine: m, changes}} />;
-    case 'events': return <Lazy load={parts.events} props={{machine: m, fresh: live.events}} />;
+    case 'events': return <Lazy load={parts.events} props={{machine: m, fresh: live.events, gaps: live.gaps}} />;
   }
 }
 
