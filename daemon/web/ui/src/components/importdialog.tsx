@@ -1,6 +1,7 @@
-import {useId, useState} from 'preact/hooks';
+import {useEffect, useId, useRef, useState} from 'preact/hooks';
 import {post} from '../lib/api';
 import {problemText} from '../lib/problem';
+import {toast} from '../lib/shout';
 import {nameTrouble, suggestName} from '../lib/storage';
 import {fill} from '../lib/texts';
 import type {Image, StorageDomain} from '../lib/types';
@@ -31,6 +32,8 @@ export function ImportDialog({image, domains, taken, onClose, onBegun}: ImportPr
   const [busy, setBusy] = useState(false);
   const [asked, setAsked] = useState(false);
   const [problem, setProblem] = useState('');
+  const open = useRef(true);
+  useEffect(() => () => { open.current = false; }, []);
   const trouble = nameTrouble(name, disk ? [] : taken);
   const submit = async (e: Event) => {
     e.preventDefault();
@@ -40,8 +43,10 @@ export function ImportDialog({image, domains, taken, onClose, onBegun}: ImportPr
     try {
       const {job} = await post<{job: string}>('/imports', {image: image.id, disk, name: name.trim(), ...(target && {target})});
       onBegun(job);
-      onClose();
+      if (open.current) onClose();
     } catch (error) {
+      // Who has closed the dialog meanwhile is told elsewhere.
+      if (!open.current) toast({kind: 'bad', title: fill(texts.undone, {what: name.trim()}), text: problemText(error)});
       setProblem(problemText(error));
       setBusy(false);
     }
