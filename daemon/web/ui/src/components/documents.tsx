@@ -51,10 +51,12 @@ export default function Documents({value, onChange, diagnostics: said = none, se
     granted.add(at);
     goTo(at.diagnostic);
   }, [at?.turn]);
+  const latest = useRef({value, onChange}); // reading files takes its time, in which others are typed in
+  latest.current = {value, onChange};
   const add = (more: Doc[]) => {
     if (!more.length) return;
-    const next = added(value, more);
-    onChange?.(next);
+    const next = added(latest.current.value, more);
+    latest.current.onChange?.(next);
     setOpen(next.length - more.length);
   };
   const drop = useDrop(onChange && (async (files) => add(await taken(files))));

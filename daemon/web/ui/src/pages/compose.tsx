@@ -110,10 +110,10 @@ function Desk({data, documents, images, working}: DeskProps) {
     setView('documents');
     setPlace((p) => ({diagnostic, turn: (p?.turn ?? 0) + 1}));
   }, []);
-  const documentsPut = (d: Doc[]) => put((w) => (data.mode === 'new' ? replaced(w, d) : {...w, documents: d}));
+  const withDocuments = (w: Work, d: Doc[]): Work => (data.mode === 'new' ? replaced(w, d) : {...w, documents: d});
   const more = (d: Doc[]) => {
     if (d.length === 0) return;
-    documentsPut(added(work.documents, d));
+    put((w) => withDocuments(w, added(w.documents, d)));
     setView('documents');
   };
   const over = useIncoming((files) => void taken(files).then(more), (text) => more([{text}]));
@@ -133,7 +133,7 @@ function Desk({data, documents, images, working}: DeskProps) {
             <DefinitionForm data={data} images={images} opening={opening} work={work} put={put} diagnostics={submit.diagnostics} attempted={submit.attempted} dataSource={own}
               held={held} onHold={(path, why) => setHeld((h) => heldAfter(h, path, why))} onDocuments={() => setView('documents')} />
           </div>
-          {view === 'documents' && <Documents value={work.documents} diagnostics={submit.diagnostics} settings={work.settings} at={place} onChange={documentsPut} />}
+          {view === 'documents' && <Documents value={work.documents} diagnostics={submit.diagnostics} settings={work.settings} at={place} onChange={(d) => put((w) => withDocuments(w, d))} />}
           {!wide && <div hidden={view !== 'preview'}>{preview}</div>}
         </Tabs>
       </div>
