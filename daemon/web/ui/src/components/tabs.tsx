@@ -1,11 +1,10 @@
 import type {ComponentChildren} from 'preact';
 import {useId, useRef} from 'preact/hooks';
 
-/** A tab: its word, and how many things are in it where that matters. */
+/** A tab and its word. */
 export interface Tab {
   id: string;
   label: ComponentChildren;
-  count?: number | undefined;
 }
 
 /** What tabs show. */
@@ -38,7 +37,7 @@ export function Tabs({label, tabs, active, onChange, children}: TabsProps) {
         {tabs.map((t) => (
           <button key={t.id} type="button" role="tab" class="tabs__tab" data-tab={t.id} id={`${id}-${t.id}`} aria-selected={t.id === active}
             aria-controls={`${id}-panel`} tabIndex={t.id === active ? 0 : -1} onClick={() => onChange(t.id)}>
-            {t.label}{t.count !== undefined && <span class="count">{t.count}</span>}
+            {t.label}
           </button>
         ))}
       </div>

@@ -1,7 +1,5 @@
 // The state of the page that writes a definition: the documents, what is said beside them, and the draft of all that.
 import {useEffect, useMemo, useRef, useState} from 'preact/hooks';
-import type {PasswordWork} from '../components/form/authentication';
-import type {RunOptions} from '../components/form/runonce';
 import {fresh, isNative} from './definition';
 import {draft, type Draft} from './draft';
 import {isPlain, kindOf, nameFor} from './language';
@@ -12,6 +10,22 @@ export type Mode = 'new' | 'edit' | 'run';
 
 /** What the server writes into the page. */
 export interface ComposeData { mode: Mode; machine?: Machine; templates: Template[]; version: Version; draftKey: string }
+
+/** What a definition said of the default user's password when it came here. */
+export interface Stored { password?: unknown; passwordHash?: unknown }
+
+/** What the user has done about the password. */
+export interface PasswordWork {
+  /** What was typed. A password of the definition that is not this one has come with it, and is not asked for again. */
+  typed: string;
+  /** What was typed the second time. */
+  verify: string;
+  /** The password that came with the definition, while another one is typed in its place. */
+  stored?: Stored;
+}
+
+/** How the run begins and ends. */
+export interface RunOptions { initialize: boolean; newGeneration: boolean; volatile: boolean; noSeed: boolean }
 
 /** What a user works at. It is what a draft keeps. */
 export interface Work {

@@ -1,22 +1,10 @@
 // The fold "Authentication" of Initial Run: the default user, its password and keys, and the keys of the SSH server.
 import {agentOf, isHash, keysPath, mainPath, passwordOf, restorePassword, setPassword, setUserName, type Password} from '../../lib/initial';
 import {counted} from '../../lib/words';
+import type {PasswordWork} from '../../lib/work';
 import texts from '../../texts/compose.json';
 import {CheckField, TextField} from '../field';
 import {Check, Fold, Line, TextList, useForm} from './controls';
-
-/** What a definition said of the default user's password when it came here. */
-export interface Stored { password?: unknown; passwordHash?: unknown }
-
-/** What the user has done about the password here. */
-export interface PasswordWork {
-  /** What was typed. A password of the definition that is not this one has come with it, and is not asked for again. */
-  typed: string;
-  /** What was typed the second time. */
-  verify: string;
-  /** The password that came with the definition, while another one is typed in its place. */
-  stored?: Stored;
-}
 
 /** What the fold needs beside the form. */
 export interface AuthenticationProps {

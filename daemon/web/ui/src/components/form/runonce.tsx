@@ -2,12 +2,10 @@
 import {useEffect, useState} from 'preact/hooks';
 import {discOf, isDisc, nameForImage, preparedOf, setDisc, setPrepared} from '../../lib/source';
 import type {Image} from '../../lib/types';
+import type {RunOptions} from '../../lib/work';
 import texts from '../../texts/compose.json';
 import {CheckField, SelectField} from '../field';
 import {Line, useForm} from './controls';
-
-/** How the run begins and ends. */
-export interface RunOptions { initialize: boolean; newGeneration: boolean; volatile: boolean; noSeed: boolean }
 
 /** The part "This run". */
 export function ThisRun({images, options, onOptions, dataSource}: {

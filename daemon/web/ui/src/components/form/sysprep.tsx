@@ -7,10 +7,11 @@ import {answersOf, fileOf, mediumOf, noAnswers, setMedium, vmOf, type Answers} f
 import texts from '../../texts/compose.json';
 import {problemText} from '../../lib/problem';
 import type {Diagnostic} from '../../lib/types';
+import type {PasswordWork} from '../../lib/work';
 import Editor from '../editor';
 import {CheckField, TextField} from '../field';
 import {Fold, useForm} from './controls';
-import {isTyped, mismatch, type PasswordWork} from './authentication';
+import {isTyped, mismatch} from './authentication';
 
 /** How long the fields wait for the next key stroke before the file is written, in ms. */
 const pause = 200;
