@@ -5,6 +5,7 @@ package interop
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -32,6 +33,9 @@ func (s *service) browse(t *testing.T, script string, more ...string) (results [
 	cmd := exec.CommandContext(ctx, "node", script)
 	cmd.Dir = "browser"
 	cmd.Env = append(append(os.Environ(), "PAGE_URL="+s.url, "PAGE_USER="+s.user, "PAGE_PASSWORD="+s.password, "PAGE_PICTURES="+dir), more...)
+	if dir := os.Getenv("VMSEED_ILLUSTRATIONS"); dir != "" {
+		cmd.Env = append(cmd.Env, "PAGE_ILLUSTRATIONS="+dir)
+	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -74,8 +78,45 @@ func TestPages(t *testing.T) {
 	s.machines(t, 3)
 	t.Run("pages", func(t *testing.T) { s.browse(t, "pages.mjs") })
 	t.Run("without JavaScript", func(t *testing.T) { s.browse(t, "nojs.mjs") })
+	t.Run("by the keyboard", func(t *testing.T) { s.browse(t, "keyboard.mjs") })
 	s.machines(t, 1000)
 	t.Run("1,000 machines", func(t *testing.T) { s.browse(t, "many.mjs", "PAGE_MACHINES=1000") })
+}
+
+// TestPageXSS puts texts that are harmless only as texts into everything that the page takes.
+func TestPageXSS(t *testing.T) {
+	t.Parallel()
+	requireBrowser(t)
+	s := serve(t, hostileImages(t))
+	s.machines(t, 1)
+	s.browse(t, "xss.mjs")
+}
+
+// hostileImages makes an image directory whose images have the texts of the corpus for names.
+func hostileImages(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile("../daemon/web/testdata/xss.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var corpus []string
+	if err := json.Unmarshal(data, &corpus); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for i, text := range corpus {
+		about, err := json.Marshal(map[string]string{"name": text, "description": text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		image := filepath.Join(dir, fmt.Sprintf("image-%03d.img", i))
+		write(t, image+".yaml", string(about))
+		write(t, image, "")
+		if err := os.Truncate(image, 1<<20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // machines makes machines until there are so many. They have no disk and are not started.

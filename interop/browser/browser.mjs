@@ -47,8 +47,8 @@ export async function open() {
 }
 
 /** logIn logs in by the form, as people do. */
-export async function logIn(page, user = told.user, password = told.password) {
-  await page.goto('/login');
+export async function logIn(page, user = told.user, password = told.password, query = '') {
+  await page.goto('/login' + query);
   await page.getByLabel('User name').fill(user);
   await page.getByLabel('Password', {exact: true}).fill(password);
   await page.getByRole('button', {name: 'Log in'}).click();
@@ -73,7 +73,7 @@ export async function illustrate(page, name) {
   if (!told.illustrations) return;
   await mkdir(told.illustrations, {recursive: true});
   const session = await page.context().newCDPSession(page);
-  const {data} = await session.send('Page.captureScreenshot', {format: 'webp', quality: 80});
+  const {data} = await session.send('Page.captureScreenshot', {format: 'webp', quality: 60});
   await session.detach();
   await writeFile(path.join(told.illustrations, name + '.webp'), Buffer.from(data, 'base64'));
 }

@@ -1,0 +1,117 @@
+// The corpus of hostile texts in every text field, in names, in documents of each form and in addresses: each of them stays a text.
+import assert from 'node:assert/strict';
+import {logIn, open, paste, picture} from './browser.mjs';
+import {corpus, isText} from './hostile.mjs';
+
+const {browser, window, complaints} = await open();
+const context = await window({reducedMotion: 'reduce'});
+const page = await context.newPage();
+const settled = () => page.locator('main [aria-busy="true"]').first().waitFor({state: 'detached'});
+
+/** typed puts a text into every field that takes one, as if it were typed there, and returns how many there are. */
+function typed(text) {
+  const fields = [...document.querySelectorAll('main input:not([type=checkbox], [type=radio], [type=file]), main textarea')].filter((e) => !e.disabled && !e.readOnly && !e.closest('.editor'));
+  for (const e of fields) {
+    if (!e.isConnected) continue; // a field before it has changed the form
+    Object.getOwnPropertyDescriptor(Object.getPrototypeOf(e), 'value').set.call(e, text);
+    e.dispatchEvent(new Event('input', {bubbles: true}));
+    e.dispatchEvent(new Event('change', {bubbles: true}));
+    e.dispatchEvent(new FocusEvent('blur'));
+  }
+  return fields.length;
+}
+
+/** inForm goes through every fold of the form and adds one of each thing that can be added. */
+async function inForm(where) {
+  await page.locator('details.fold').first().waitFor();
+  await page.evaluate(() => { for (const d of document.querySelectorAll('main details')) d.open = true; });
+  for (const name of ['Add new', 'Add user', 'Add file', 'Add disk', 'Add mount']) await page.getByRole('button', {name}).click();
+  for (const family of ['IPv4', 'IPv6']) await page.getByLabel(`${family} Boot Protocol`).selectOption('static');
+  await page.getByLabel('Configure Time Zone').check();
+  let fields = 0;
+  for (const text of corpus) {
+    fields = Math.max(fields, await page.evaluate(typed, text));
+    await page.waitForTimeout(20); // let it be drawn, and now and then be rendered as well
+    await isText(page, `${where}: ${text}`);
+  }
+  await settled();
+  await page.getByRole('complementary').getByText(/\S/).first().waitFor();
+  await isText(page, where);
+  await picture(page, `xss-${where}`);
+  console.log(`${where}: ${corpus.length} texts in ${fields} fields each`);
+  assert.ok(fields >= 20, 'the form has its fields');
+}
+
+/** The whole corpus in a document of each form, at places whose contents the page repeats. */
+// Two braces would make a template of the document, which is not read at all.
+const quoted = (value) => JSON.stringify(value).replaceAll('{{', '\\u007b\\u007b');
+const list = (indent) => corpus.map((text) => `${indent}- ${quoted(text)}\n`).join('');
+const map = (indent) => corpus.map((text, i) => `${indent}k${i}: ${quoted(text)}\n`).join('');
+const keys = (indent) => corpus.filter((text) => text.length < 500).map((text) => `${indent}${quoted(text)}: 1\n`).join('');
+const xml = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('{{', '&#123;&#123;');
+const documents = {
+  native: `apiVersion: vmseed.dev/v1alpha1\nkind: Machine\nmetadata:\n  name: native\n  annotations:\n${map('    ')}spec:\n  identity: {hostname: ${quoted(corpus[0])}}\n  ssh:\n    authorizedKeys:\n${list('    ')}  unknown:\n${keys('    ')}`,
+  kubevirt: `apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata:\n  name: kubevirt\n  annotations:\n${map('    ')}spec:\n${keys('  ')}  template:\n    spec:\n      hostname: ${quoted(corpus[1])}\n      domain: {devices: {}}\n      volumes:\n${corpus.map((t) => `      - name: ${quoted(t)}\n        cloudInitNoCloud: {userData: ${quoted('#cloud-config\nhostname: ' + t)}}\n`).join('')}`,
+  virtlet: `apiVersion: v1\nkind: Pod\nmetadata:\n  name: virtlet\n  annotations:\n    kubernetes.io/target-runtime: virtlet.cloud\n    VirtletCloudInitUserData: |\n${map('      ')}    VirtletSSHKeys: |\n${corpus.map((t) => `      ${t.replaceAll('{{', '{').replaceAll('\n', ' ')}\n`).join('')}spec:\n  containers:\n${corpus.map((t) => `  - {name: ${quoted(t)}, image: ${quoted(t)}}\n`).join('')}`,
+  ovirt: `<vm><name>ovirt</name>${corpus.map((t) => `<description>${xml(t)}</description>`).join('')}<initialization><host_name>${xml(corpus[2])}</host_name><custom_script>${corpus.map(xml).join('\n')}</custom_script></initialization></vm>`,
+  cloudconfig: `#cloud-config\n${keys('')}runcmd:\n${list('')}`,
+  ignition: quoted({ignition: {version: '3.0.0'}, passwd: {users: corpus.map((name) => ({name}))}, storage: {files: corpus.map((path) => ({path}))}}),
+  butane: `variant: fcos\nversion: 1.5.0\npasswd:\n  users:\n${corpus.map((t) => `  - name: ${quoted(t)}\n`).join('')}systemd:\n  units:\n${corpus.map((t) => `  - name: ${quoted(t)}\n`).join('')}`,
+};
+
+/** inDocuments pastes a document and looks at what the page makes of it everywhere. */
+async function inDocuments(form, text) {
+  await page.goto('/machines/new');
+  await page.getByRole('tab', {name: 'Documents', exact: true}).click();
+  const editor = page.getByRole('textbox', {name: /^Text of/});
+  await page.locator('.documents [data-ready="true"]').waitFor();
+  await editor.focus();
+  await page.keyboard.press('ControlOrMeta+a');
+  await paste(page, text);
+  // Each has something that is remarked on, in words that may repeat the texts.
+  await page.locator('.documents__remarks li').first().waitFor();
+  await settled();
+  await isText(page, form);
+  const more = page.getByRole('button', {name: /^Show \d+ more/});
+  while (await more.count() > 0) await more.first().click();
+  await isText(page, `${form}, its remarks`);
+  const remarks = await page.locator('.documents__remarks li').count();
+  await page.getByRole('tab', {name: 'Form', exact: true}).click();
+  await isText(page, `${form} in the form`);
+  console.log(`${form}: ${remarks} remarks`);
+  assert.ok(remarks > 0, `${form} is remarked on`);
+}
+
+await logIn(page);
+await page.waitForURL('**/machines');
+await page.goto('/images');
+await settled();
+const names = await page.locator('main').innerText();
+assert.equal(corpus.filter((text) => names.includes(text.replaceAll(/\s+/g, ' ').trim())).length, corpus.length, 'every name of an image is shown as it is');
+await isText(page, 'images');
+await picture(page, 'xss-images');
+await page.goto('/machines/new');
+await inForm('form');
+for (const [form, text] of Object.entries(documents)) await inDocuments(form, text);
+for (const text of corpus) {
+  const q = encodeURIComponent(text);
+  await page.goto(`/machines?search=${q}&status=${q}&sort=${q}#${q}`);
+  await page.getByRole('searchbox').waitFor();
+  assert.equal(await page.getByRole('searchbox').inputValue(), text.replaceAll(/[\r\n]/g, ''), 'the search is what was asked for');
+  await isText(page, `search for ${text}`);
+}
+const stranger = await (await window()).newPage();
+for (const text of corpus) {
+  await stranger.goto(`/login?next=${encodeURIComponent(text)}#${encodeURIComponent(text)}`);
+  await isText(stranger, `log-in before ${text}`);
+}
+for (const next of ['javascript:alert(1)', '//evil.example/', '/\\evil.example', 'https://evil.example/', '/machines?search=%3Cscript%3Ealert(1)%3C/script%3E']) {
+  const guest = await (await window()).newPage();
+  await logIn(guest, undefined, undefined, `?next=${encodeURIComponent(next)}`);
+  await guest.waitForURL(/^[^?]*\/machines(\?.*)?$/);
+  await isText(guest, `after the log-in with ${next}`);
+  await guest.context().close();
+}
+console.log(`addresses: ${corpus.length} searches, ${corpus.length} log-ins`);
+assert.deepEqual(complaints, []);
+await browser.close();
