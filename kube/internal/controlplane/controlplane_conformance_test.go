@@ -78,11 +78,12 @@ func schedules(ctx context.Context, t *testing.T, client kubernetes.Interface) {
 	})
 }
 
-// await returns at the first event that is the one. The server may end a watch at any time.
+// await returns at the first event that is the one. A watch ends after some seconds, and the next begins with how things are: one that was
+// begun while the server started may stay silent for ever.
 func await(ctx context.Context, t *testing.T, begin func(context.Context, metav1.ListOptions) (watch.Interface, error), what string, is func(watch.Event) bool) {
 	t.Helper()
 	for ctx.Err() == nil {
-		w, err := begin(ctx, metav1.ListOptions{})
+		w, err := begin(ctx, metav1.ListOptions{TimeoutSeconds: new(int64(10))})
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
