@@ -1,1 +1,0 @@
-function r(i,n,e){return`/machines/${encodeURIComponent(i.id)}/edit#${new URLSearchParams({file:n,line:String(e)})}`}function c(i){let n=new URLSearchParams(i.replace(/^#/,"")),e=Number(n.get("line")),t=n.get("file");if(!(!t||!Number.isInteger(e)||e<1))return{code:"",severity:"note",summary:"",range:{file:t,start:{line:e,column:1}}}}export{r as a,c as b};
