@@ -12,6 +12,7 @@
 # make interop        other people's clients, run against vmseed serve and booted guests
 # make web            the page: types, units, and that daemon/web/dist is what daemon/web/ui gives
 # make page           build daemon/web/dist anew
+# make screenshots    click through the page with real guests, and make the pictures of docs/how-to/page.md anew
 # make kube-up        run a cluster with vmseed on this machine until Ctrl-C; FLAGS are those of its nodes
 # make fuzz           run every fuzz target for FUZZTIME (60s)
 # make bench          benchmarks, beside other tools and libraries
@@ -22,7 +23,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
-.PHONY: check-go build tools guest guest-ignition demo unit cross conformance e2e interop page web kube kube-up virtctl crds deb deb-check controller-image fuzz bench golden test clean
+.PHONY: check-go build tools guest guest-ignition demo unit cross conformance e2e interop screenshots page web kube kube-up virtctl crds deb deb-check controller-image fuzz bench golden test clean
 
 FUZZTIME ?= 60s
 E2E_TIMEOUT ?= 60m
@@ -159,6 +160,12 @@ web:
 interop: check-go
 	@$(SUMMARY) step interop browser $(NPM) interop/browser ci
 	@$(SUMMARY) test interop -C interop -count=1 -timeout $(E2E_TIMEOUT) -parallel 2 -tags e2e ./...
+
+# Pictures of every page go to bin/screenshots whenever the tests of the page run; these are the few that the how-to shows.
+screenshots: check-go
+	$(NPM) interop/browser ci
+	VMSEED_ILLUSTRATIONS=$(CURDIR)/docs/how-to/images go test -C interop -count=1 -timeout $(E2E_TIMEOUT) -parallel 2 -tags e2e -run '^TestPage' .
+	@large=$$(find docs/how-to/images -size +60k) && { [ -z "$$large" ] || { echo "larger than 60 KiB: $$large" >&2; exit 1; }; }
 
 # A module of its own as well. The control plane of Kubernetes is built once, which takes some minutes.
 crds: check-go
