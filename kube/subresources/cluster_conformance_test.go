@@ -1,4 +1,4 @@
-//go:build conformance
+//go:build conformance && extended
 
 package subresources_test
 
