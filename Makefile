@@ -29,7 +29,7 @@ SHELL := /bin/bash
 FUZZTIME ?= 60s
 E2E_TIMEOUT ?= 60m
 # After so many seconds of make test, kube-extended is left to those who have the time.
-EXTENDED_WITHIN ?= 4200
+EXTENDED_WITHIN ?= 3600
 
 # Every fuzz target, as directory:function. internal/archtest holds it complete.
 FUZZ = \
