@@ -74,8 +74,7 @@ function Pair({name, children}: {name: string; children: ComponentChildren}) {
 /** How to reach the guest by SSH: a port of the daemon's host leads there. */
 function SSH({machine: m, login, live}: {machine: Machine; login: string | undefined; live: boolean}) {
   if (!m.sshPort) return <span class="muted">{live ? words.sshNone : words.sshOff}</span>;
-  const name = m.namespace === 'default' ? m.name : `${m.namespace}/${m.name}`;
-  return <><Copied what={words.ssh} text={`ssh -p ${m.sshPort} ${login ? login + '@' : ''}127.0.0.1`} /><div class="small muted">{around(words.sshWhere, <code class="small">vmseed ssh {name}</code>)}</div></>;
+  return <><Copied what={words.ssh} text={`ssh -p ${m.sshPort} ${login ? login + '@' : ''}127.0.0.1`} /><div class="small muted">{words.sshWhere}</div></>;
 }
 
 /** A text in letters of one width, with a button that copies it. */
