@@ -6,7 +6,7 @@ import {corpus, isText} from './hostile.mjs';
 const {browser, window, complaints} = await open();
 const context = await window({reducedMotion: 'reduce'});
 const page = await context.newPage();
-const settled = () => page.locator('main [aria-busy="true"]').first().waitFor({state: 'detached'});
+const settled = (p = page) => p.locator('main [aria-busy="true"]').first().waitFor({state: 'detached'});
 
 /** typed puts a text into every field that takes one, as if it were typed there, and returns how many there are. */
 function typed(text) {
@@ -43,16 +43,16 @@ async function inForm(where) {
 }
 
 /** The whole corpus in a document of each form, at places whose contents the page repeats. */
-// Two braces would make a template of the document, which is not read at all.
-const quoted = (value) => JSON.stringify(value).replaceAll('{{', '\\u007b\\u007b');
+// What looks like a template that nobody has rendered is not read at all.
+const quoted = (value) => JSON.stringify(value).replaceAll(/\{(?=[{%#])/g, '\\u007b');
 const list = (indent) => corpus.map((text) => `${indent}- ${quoted(text)}\n`).join('');
 const map = (indent) => corpus.map((text, i) => `${indent}k${i}: ${quoted(text)}\n`).join('');
 const keys = (indent) => corpus.filter((text) => text.length < 500).map((text) => `${indent}${quoted(text)}: 1\n`).join('');
-const xml = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('{{', '&#123;&#123;');
+const xml = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('{', '&#123;');
 const documents = {
   native: `apiVersion: vmseed.dev/v1alpha1\nkind: Machine\nmetadata:\n  name: native\n  annotations:\n${map('    ')}spec:\n  identity: {hostname: ${quoted(corpus[0])}}\n  ssh:\n    authorizedKeys:\n${list('    ')}  unknown:\n${keys('    ')}`,
   kubevirt: `apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata:\n  name: kubevirt\n  annotations:\n${map('    ')}spec:\n${keys('  ')}  template:\n    spec:\n      hostname: ${quoted(corpus[1])}\n      domain: {devices: {}}\n      volumes:\n${corpus.map((t) => `      - name: ${quoted(t)}\n        cloudInitNoCloud: {userData: ${quoted('#cloud-config\nhostname: ' + t)}}\n`).join('')}`,
-  virtlet: `apiVersion: v1\nkind: Pod\nmetadata:\n  name: virtlet\n  annotations:\n    kubernetes.io/target-runtime: virtlet.cloud\n    VirtletCloudInitUserData: |\n${map('      ')}    VirtletSSHKeys: |\n${corpus.map((t) => `      ${t.replaceAll('{{', '{').replaceAll('\n', ' ')}\n`).join('')}spec:\n  containers:\n${corpus.map((t) => `  - {name: ${quoted(t)}, image: ${quoted(t)}}\n`).join('')}`,
+  virtlet: `apiVersion: v1\nkind: Pod\nmetadata:\n  name: virtlet\n  annotations:\n    kubernetes.io/target-runtime: virtlet.cloud\n    VirtletCloudInitUserData: |\n${map('      ')}    VirtletSSHKeys: |\n${corpus.map((t) => `      ${t.replaceAll('{', '(').replaceAll('\n', ' ')}\n`).join('')}spec:\n  containers:\n${corpus.map((t) => `  - {name: ${quoted(t)}, image: ${quoted(t)}}\n`).join('')}`,
   ovirt: `<vm><name>ovirt</name>${corpus.map((t) => `<description>${xml(t)}</description>`).join('')}<initialization><host_name>${xml(corpus[2])}</host_name><custom_script>${corpus.map(xml).join('\n')}</custom_script></initialization></vm>`,
   cloudconfig: `#cloud-config\n${keys('')}runcmd:\n${list('')}`,
   ignition: quoted({ignition: {version: '3.0.0'}, passwd: {users: corpus.map((name) => ({name}))}, storage: {files: corpus.map((path) => ({path}))}}),
@@ -61,6 +61,7 @@ const documents = {
 
 /** inDocuments pastes a document and looks at what the page makes of it everywhere. */
 async function inDocuments(form, text) {
+  const page = await context.newPage(); // with no unsaved work
   await page.goto('/machines/new');
   await page.getByRole('tab', {name: 'Documents', exact: true}).click();
   const editor = page.getByRole('textbox', {name: /^Text of/});
@@ -70,7 +71,7 @@ async function inDocuments(form, text) {
   await paste(page, text);
   // Each has something that is remarked on, in words that may repeat the texts.
   await page.locator('.documents__remarks li').first().waitFor();
-  await settled();
+  await settled(page);
   await isText(page, form);
   const more = page.getByRole('button', {name: /^Show \d+ more/});
   while (await more.count() > 0) await more.first().click();
@@ -79,6 +80,7 @@ async function inDocuments(form, text) {
   await page.getByRole('tab', {name: 'Form', exact: true}).click();
   await isText(page, `${form} in the form`);
   console.log(`${form}: ${remarks} remarks`);
+  await page.close();
   assert.ok(remarks > 0, `${form} is remarked on`);
 }
 
