@@ -73,7 +73,8 @@ export function useSubmit(submission: Submission) {
   const known = {...submission, rendered: diagnostics};
   const go = async (how: 'plain' | 'start') => {
     setAttempted(true);
-    if (busy || wrongs(submission).length > 0) return;
+    // The last rendering may be of what stood here a moment ago: whether the documents will do is the daemon's to say.
+    if (busy || wrongs({...submission, rendered: []}).length > 0) return;
     setBusy(how);
     try {
       const id = await send(data, working.work, opening, how === 'start');
