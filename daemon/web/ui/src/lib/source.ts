@@ -54,7 +54,7 @@ export function setDisc(tree: Tree, path: string | undefined): void {
   if (path === undefined) {
     if (at >= 0) tree.remove(`spec.disks[${at}]`);
   } else if (at >= 0) tree.set(`spec.disks[${at}].source.path`, path);
-  else tree.append('spec.disks', {name: disc, device: disc, bus: 'sata', readOnly: true, source: {path}}); // a drive that every guest knows
+  else tree.append('spec.disks', {name: disc, device: disc, readOnly: true, source: {path}});
 }
 
 /** The name of the medium that the form attaches as a prepared seed. */
