@@ -111,25 +111,18 @@ func (d *Daemon) Given(ctx context.Context, id string) (Rendering, error) {
 	return Rendering{Machine: m, Seed: given}, nil
 }
 
-// RunsFirstBoot reports whether a start of a VM that asks for first boot runs it, with these documents or, without any, the VM's.
-func (d *Daemon) RunsFirstBoot(ctx context.Context, id string, documents []Document) (bool, diag.List, error) {
+// RunsFirstBoot reports whether a start of a VM that asks for first boot runs it, with a machine that Render has placed for that VM.
+func (d *Daemon) RunsFirstBoot(id string, placed machine.Machine) (bool, error) {
 	_, s, err := d.find(id)
-	if err != nil {
-		return false, nil, err
+	if err != nil || placed.DataSource == machine.NoDataSource {
+		return false, err
 	}
-	if len(documents) == 0 {
-		documents = s.Documents
-	}
-	m, l := d.machine(ctx, s.owned(), documents)
-	if l.HasErrors() || m.DataSource == machine.NoDataSource {
-		return false, l, nil
-	}
-	content, l := d.content(m)
+	content, l := d.content(placed)
 	if l.HasErrors() {
-		return false, l, nil
+		return false, nil
 	}
 	generation, _ := s.generation(StartOptions{Initialize: true}, content)
-	return !s.Initialized || generation != s.Generation, l, nil
+	return !s.Initialized || generation != s.Generation, nil
 }
 
 // Check says what is wrong with documents, or will not reach the guest.

@@ -65,24 +65,7 @@ func (a *api) renderMachine(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if len(out.Seeds) > 0 {
-		first, err := a.runsFirstBoot(r, q, m.ID)
-		if err != nil {
-			return err
-		}
-		out.FirstBoot = &first
-	}
 	return answer(w, http.StatusOK, out)
-}
-
-// runsFirstBoot reports whether a machine's start with the documents of a request would run first boot.
-func (a *api) runsFirstBoot(r *http.Request, q client.RenderRequest, id string) (bool, error) {
-	p, _, err := a.prepare(r.Context(), q.Documents, q.Settings, forShow)
-	if err != nil || len(p.machines) == 0 {
-		return false, err
-	}
-	first, _, err := a.daemon.RunsFirstBoot(r.Context(), id, p.machines[0])
-	return first, err
 }
 
 // given says what the guest of a machine was given at its last start.
@@ -126,6 +109,13 @@ func (a *api) rendered(r *http.Request, q client.RenderRequest, machine string) 
 		o := daemon.RenderOptions{Template: template, DataSource: source, Generation: q.Generation, Machine: machine, Run: q.Run, Delivery: q.Delivery}
 		renderings, problems := a.daemon.Render(r.Context(), p.machines[0], o)
 		l = append(l, p.place(problems)...)
+		if machine != "" && out.FirstBoot == nil && len(renderings) > 0 {
+			first, err := a.daemon.RunsFirstBoot(machine, renderings[0].Machine)
+			if err != nil {
+				return out, err
+			}
+			out.FirstBoot = &first
+		}
 		for _, x := range renderings {
 			v := view{reveal: q.Reveal, secrets: secretsOf(x.Machine), budget: &budget}
 			out.Seeds = append(out.Seeds, v.seed(x.Seed))
@@ -133,7 +123,7 @@ func (a *api) rendered(r *http.Request, q client.RenderRequest, machine string) 
 	}
 	l = l.Sorted()
 	if l.HasErrors() {
-		out.Seeds = []client.Seed{}
+		out.Seeds, out.FirstBoot = []client.Seed{}, nil
 	}
 	out.Diagnostics = client.Diagnostics(l)
 	return out, nil
