@@ -22,6 +22,8 @@ write_files:
   content: ${lines}
 runcmd:
 - |
+  # What starts a getty hangs up whoever writes to its line.
+  until pidof agetty >/dev/null; do sleep 1; done
   cat /run/corpus >/dev/ttyS0
   while IFS= read -r text; do
     printf '%s - guest.py[WARNING]: %s\\n' "$(date '+%Y-%m-%d %H:%M:%S,%3N')" "$text"
@@ -48,11 +50,14 @@ export async function showsHostile(page) {
   await picture(page, 'machine-hostile-overview');
   await page.getByRole('tab', {name: 'Log', exact: true}).click();
   const search = page.getByRole('searchbox', {name: 'Search the log'});
-  let log = 0;
-  for (const text of corpus.slice(0, 10)) {
+  // The guest's kernel may speak in the middle of a line.
+  const written = await page.evaluate(() => fetch(`/api/v1${location.pathname}/log`).then((r) => r.text()));
+  const whole = corpus.filter((text) => /^[ -~]+$/.test(text) && written.includes(text));
+  assert.ok(whole.length >= 50, `the log has ${whole.length} of the texts`);
+  const searched = whole.slice(0, 10);
+  for (const text of searched) {
     await search.fill(text);
     await page.locator('mark').filter({hasText: text}).first().waitFor();
-    log++;
   }
   await isText(page, 'log');
   await page.getByRole('tab', {name: 'Console'}).click();
@@ -69,6 +74,6 @@ export async function showsHostile(page) {
     await page.locator('main [aria-busy="true"]').first().waitFor({state: 'detached'});
     await isText(page, tab);
   }
-  console.log(`of ${corpus.length} texts the verdict repeats ${verdict}, the screen of the console ${shown}, and the log is searched for ${log}`);
+  console.log(`of ${corpus.length} texts the verdict repeats ${verdict}, the screen of the console ${shown}, and the log is searched for ${searched.length}`);
   assert.ok(verdict >= 20, 'the verdict repeats the warnings');
 }
