@@ -4,7 +4,7 @@ import {act, question, running, why, type Action} from '../src/lib/actions';
 import {listen, type Question, type Toast} from '../src/lib/shout';
 import type {Machine, Status} from '../src/lib/types';
 
-const machine = (name: string, status: Status, disks: string[] = []): Machine => ({id: `id-${name}`, namespace: 'default', name, status, disks, created: '', initialized: false});
+const machine = (name: string, status: Status, disks: string[] = []): Machine => ({id: `id-${name}`, namespace: 'default', name, status, disks, created: '', revision: '1', initialized: false});
 const all: Action[] = ['start', 'shutdown', 'reboot', 'reset', 'stop', 'remove'];
 const can = (status: Status) => all.filter((a) => !why(a, {status})).join(' ');
 

@@ -3,7 +3,7 @@ import {afterEach, beforeEach, test} from 'node:test';
 import {MachineList, type Known} from '../src/lib/machinelist';
 import type {Machine} from '../src/lib/types';
 
-const machine = (id: string, more: Partial<Machine> = {}): Machine => ({id, namespace: 'default', name: `vm-${id}`, status: 'down', created: id, initialized: false, ...more});
+const machine = (id: string, more: Partial<Machine> = {}): Machine => ({id, namespace: 'default', name: `vm-${id}`, status: 'down', revision: '1', created: id, initialized: false, ...more});
 
 /** What the daemon has, what it was asked, and the page's stream. */
 let daemon = new Map<string, Machine>();

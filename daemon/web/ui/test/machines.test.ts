@@ -3,7 +3,7 @@ import {test} from 'node:test';
 import {applyEvents, bootOf, byId, countGroups, fraction, inGroup, matches, pick, replace, viewOf, viewQuery, type View} from '../src/lib/machines';
 import type {DaemonEvent, Machine} from '../src/lib/types';
 
-const machine = (id: string, more: Partial<Machine> = {}): Machine => ({id, namespace: 'default', name: `vm-${id}`, status: 'down', created: `2026-01-01T00:00:0${id}Z`, initialized: false, ...more});
+const machine = (id: string, more: Partial<Machine> = {}): Machine => ({id, namespace: 'default', name: `vm-${id}`, status: 'down', revision: '1', created: `2026-01-01T00:00:0${id}Z`, initialized: false, ...more});
 const event = (kind: string, object: string, more: Partial<DaemonEvent> = {}): DaemonEvent => ({id: 1, time: '2026-01-01T00:00:00Z', kind, severity: 'normal', object, text: '', ...more});
 const view = (more: Partial<View> = {}): View => ({search: '', group: 'all', by: 'created', down: false, ...more});
 const ids = (list: Machine[]) => list.map((m) => m.id).join('');

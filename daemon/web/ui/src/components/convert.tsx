@@ -29,7 +29,7 @@ export interface ConvertProps {
   /** One of the targets of /version. */
   to: string;
   /** Takes the result in the place of the documents; undefined where that cannot be, and so is not offered. */
-  onUse?: ((documents: Doc[]) => void) | undefined;
+  onUse?: ((documents: Doc[], diagnostics: readonly Diagnostic[]) => void) | undefined;
   onClose: () => void;
 }
 
@@ -47,7 +47,7 @@ export function ConvertDialog({documents, settings, to, onUse, onClose}: Convert
   const actions = text ? <>
     <Button icon="copy" onClick={() => void copy(text)}>{texts.convert.copy}</Button>
     <Button icon="download" onClick={() => result?.documents.forEach((d) => download(d.name ?? 'machine', d.text))}>{texts.convert.download}</Button>
-    {onUse && <Button kind="primary" title={texts.convert.useHelp} onClick={() => onUse(result?.documents ?? [])}>{texts.convert.use}</Button>}
+    {onUse && <Button kind="primary" title={texts.convert.useHelp} onClick={() => result && onUse(result.documents, result.diagnostics)}>{texts.convert.use}</Button>}
   </> : undefined;
   return (
     <Dialog wide title={fill(texts.convert.title, {form: formName(to)})} onClose={onClose} actions={actions}>

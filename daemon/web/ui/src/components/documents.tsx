@@ -25,6 +25,8 @@ export interface DocumentsProps {
   value: Doc[];
   /** Called with all documents after each change by the user; without it they can only be read. */
   onChange?: ((documents: Doc[]) => void) | undefined;
+  /** Called with all documents when converted ones take the place of others. */
+  onReplace?: ((documents: Doc[], diagnostics: readonly Diagnostic[]) => void) | undefined;
   /** What the last rendering said; range.file is a document's name. */
   diagnostics?: readonly Diagnostic[] | undefined;
   /** They go along when documents are converted. */
@@ -34,7 +36,7 @@ export interface DocumentsProps {
 }
 
 /** Several named documents: edited, added by typing, pasting, dropping or picking files, removed, and converted to other forms. */
-export default function Documents({value, onChange, diagnostics: said = none, settings, at}: DocumentsProps) {
+export default function Documents({value, onChange, onReplace, diagnostics: said = none, settings, at}: DocumentsProps) {
   const shown = value.length ? value : blank;
   const diagnostics = usePlaced(said, shown);
   const [open, setOpen] = useState(0);
@@ -66,7 +68,7 @@ export default function Documents({value, onChange, diagnostics: said = none, se
   const tabs = shown.map((d, i) => ({id: String(i), label: <TabLabel name={d.name || fill(words.untitled, {n: i + 1})} diagnostics={diagnosticsOf(diagnostics, shown, i)} />}));
   return (
     <section class={`documents ${drop.over ? 'is-over' : ''}`} aria-label={words.label} {...drop.handlers}>
-      <Actions {...{value: shown, settings, onChange, active, setOpen, add}} />
+      <Actions {...{value: shown, settings, onChange, onReplace, active, setOpen, add}} />
       <Tabs label={words.label} tabs={tabs} active={String(active)} onChange={(id) => { setOpen(Number(id)); setPlace(undefined); }}>
         <About {...{documents: shown, active, onChange}} />
         <Editor key={active} value={doc.text} label={fill(words.editor, {name})} diagnostics={own} at={place} placeholder={onChange && words.placeholder}
@@ -130,13 +132,14 @@ interface ActionsProps {
   value: Doc[];
   settings: Settings | undefined;
   onChange: DocumentsProps['onChange'];
+  onReplace: DocumentsProps['onReplace'];
   active: number;
   setOpen: (index: number) => void;
   add: (more: Doc[]) => void;
 }
 
 /** The menus above the documents, and the dialog that converts them. */
-function Actions({value, settings, onChange, active, setOpen, add}: ActionsProps) {
+function Actions({value, settings, onChange, onReplace, active, setOpen, add}: ActionsProps) {
   const picker = useRef<HTMLInputElement>(null);
   const [to, setTo] = useState<string>();
   const [forms, setForms] = useState<{targets: string[]; readable: string[]}>({targets: [], readable: []});
@@ -165,7 +168,7 @@ function Actions({value, settings, onChange, active, setOpen, add}: ActionsProps
       {!empty && forms.targets.length > 0 && <Menu small label={words.convert} items={() => forms.targets.map((t) => ({label: formName(t), onSelect: () => setTo(t)}))} />}
       {!empty && <Menu small kind="ghost" icon="more" label={words.more} items={more} />}
       {to && <ConvertDialog documents={value.filter((d) => d.text.trim() !== '')} settings={settings} to={to} onClose={() => setTo(undefined)}
-        onUse={onChange && forms.readable.includes(to) ? (documents) => { setTo(undefined); setOpen(0); onChange(added([], documents)); } : undefined} />}
+        onUse={onReplace && forms.readable.includes(to) ? (documents, diagnostics) => { setTo(undefined); setOpen(0); onReplace(added([], documents), diagnostics); } : undefined} />}
     </div>
   );
 }

@@ -13,8 +13,8 @@ export class Problem extends Error {
 }
 
 /** call makes a request and returns the JSON of its answer. It throws a Problem, or a DOMException for a signal that fired. */
-export async function call<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
-  const init: RequestInit = {method, credentials: 'same-origin', headers: {Accept: 'application/json'}};
+export async function call<T>(method: string, path: string, body?: unknown, signal?: AbortSignal, headers?: Record<string, string>): Promise<T> {
+  const init: RequestInit = {method, credentials: 'same-origin', headers: {Accept: 'application/json', ...headers}};
   if (signal) init.signal = signal;
   if (body !== undefined) {
     init.headers = {...init.headers, 'Content-Type': 'application/json'};
@@ -57,7 +57,8 @@ export async function refusal(response: Response): Promise<Problem> {
 
 export const get = <T>(path: string, signal?: AbortSignal) => call<T>('GET', path, undefined, signal);
 export const post = <T>(path: string, body?: unknown, signal?: AbortSignal) => call<T>('POST', path, body ?? {}, signal);
-export const patch = <T>(path: string, body: unknown) => call<T>('PATCH', path, body);
+/** patch changes something; with a revision only if it is still that one (RFC 9110, If-Match), and answers 412 otherwise. */
+export const patch = <T>(path: string, body: unknown, revision?: string) => call<T>('PATCH', path, body, undefined, revision ? {'If-Match': `"${revision}"`} : {});
 export const del = <T>(path: string) => call<T>('DELETE', path);
 
 /** render asks what guests would read; with a machine's id, what that one would. */

@@ -11,9 +11,13 @@ export interface Machine {
   /** How the guest gets its seed, where that is not auto. */
   delivery?: string;
   created: string;
+  /** Counts the changes of its definition and settings. */
+  revision: string;
   started?: string;
   ended?: string;
   initialized: boolean;
+  /** This run sets the guest up, whatever initialized says of before. */
+  firstBootRunning?: boolean;
   firstBoot?: FirstBoot;
   /** The guest's IP addresses, from its last report. */
   addresses?: string[];
@@ -21,6 +25,8 @@ export interface Machine {
   progress?: Progress;
   postedPassword?: string;
   sshPort?: number;
+  /** The user to log in as, from what the last run was given, or from the template. */
+  login?: string;
   runOnce?: boolean;
   generation?: number;
   jobs?: string[];
@@ -154,8 +160,8 @@ export interface RenderRequest extends Settings {
   reveal?: boolean;
 }
 
-/** firstBoot, of a machine that there is: whether a start with initialize would run first boot. */
-export interface RenderResult { seeds: Seed[]; diagnostics: Diagnostic[]; firstBoot?: boolean }
+/** firstBoot, of a machine that there is: whether a start with initialize would run first boot. maskedOnly: the secrets that were asked for are not kept. */
+export interface RenderResult { seeds: Seed[]; diagnostics: Diagnostic[]; firstBoot?: boolean; maskedOnly?: boolean }
 
 export interface Template {
   id: string;

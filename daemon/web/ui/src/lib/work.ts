@@ -3,7 +3,7 @@ import {useEffect, useMemo, useRef, useState} from 'preact/hooks';
 import {fresh, isNative} from './definition';
 import {draft, type Draft} from './draft';
 import {isPlain, kindOf, nameFor} from './language';
-import type {Doc, Machine, Settings, Template, Version} from './types';
+import type {Diagnostic, Doc, Machine, Settings, Template, Version} from './types';
 
 /** What the page is for: a new machine, a machine's definition, or one run of it. */
 export type Mode = 'new' | 'edit' | 'run';
@@ -35,8 +35,22 @@ export interface Work {
   run: RunOptions;
 }
 
-/** What a draft holds: the work, and the documents that it began with. */
-interface Kept { work: Work; base: string }
+/** What a draft holds: the work, the documents and the revision of the machine that it began with, and what it took the place of. */
+interface Kept { work: Work; base: string; revision?: string | undefined; former?: Former | undefined }
+
+/** Why other work stands in the place of some: its documents were converted, others were used instead, what is there now was loaded, the user gave it
+ * up, or it was brought back. */
+export type Why = 'converted' | 'used' | 'loaded' | 'discarded' | 'back';
+
+/** Work that other work took the place of. It is kept aside, so that it can come back. */
+export interface Former {
+  why: Why;
+  work: Work;
+  /** The revision of the machine that it began with. */
+  revision?: string | undefined;
+  /** What a conversion said. */
+  diagnostics?: readonly Diagnostic[] | undefined;
+}
 
 /** begin is the work at the beginning. */
 export function begin(documents: Doc[], settings: Settings): Work {
@@ -78,14 +92,28 @@ const pause = 150;
 /** What useWork knows. */
 export interface Working {
   work: Work;
+  /** The revision of the machine that the work began with, or that its user has agreed to replace. */
+  revision: string | undefined;
   put: (change: (work: Work) => Work) => void;
+  /** Puts other work into the place of this one, which is kept aside. Work that the change leaves as it is is not replaced. */
+  replace: (why: Why, change: (work: Work) => Work, diagnostics?: readonly Diagnostic[]) => void;
+  /** Begins with what there is now, as another revision; this work is kept aside. */
+  load: (work: Work, revision: string | undefined) => void;
+  /** The user replaces what there is at a revision. */
+  agree: (revision: string | undefined) => void;
+  /** What this work took the place of. */
+  former: Former | undefined;
+  /** Exchanges the work with the one that is kept aside. */
+  back: () => void;
+  /** Keeps it no longer. */
+  forget: () => void;
   /** When the draft was kept that this work came from. */
   restored: Date | undefined;
-  /** The documents have been changed elsewhere since then. */
+  /** The machine has been changed elsewhere since then. */
   outdated: boolean;
   /** Gives up the work for what it began with. */
   discard: () => void;
-  /** How often that was done: controls that hold back what was typed begin anew with it. */
+  /** How often other work came: controls that hold back what was typed begin anew with it. */
   turn: number;
   /** The work is done: no draft of it is kept. */
   done: () => void;
@@ -94,46 +122,72 @@ export interface Working {
   dirty: boolean;
 }
 
+/** What there is at a revision of the machine, and what the user has made of it. */
+interface State {
+  start: {work: Work; revision: string | undefined};
+  work: Work;
+  revision: string | undefined;
+  former?: Former | undefined;
+  turn: number;
+}
+
+/** aside is the work of a state as it is kept aside. */
+const aside = ({work, revision}: State, why: Why, diagnostics?: readonly Diagnostic[]): Former => ({why, work, revision, diagnostics});
+
 /** useWork is the work at a page, restored from its draft and kept in it. It is undefined until the draft has been looked for. */
-export function useWork(name: string, key: string, initial: Work): Working | undefined {
+export function useWork(name: string, key: string, initial: Work, revision?: string): Working | undefined {
   const place = useMemo<Draft<Kept> | null>(() => draft<Kept>(name, key), []);
-  const base = useMemo(() => JSON.stringify(initial.documents), []);
-  const [work, setWork] = useState<Work | undefined>(place ? undefined : initial);
+  const begun = {start: {work: initial, revision}, work: initial, revision, turn: 0};
+  const [state, setState] = useState<State | undefined>(place ? undefined : begun);
   const [from, setFrom] = useState<{saved: Date; outdated: boolean}>();
-  const [turn, setTurn] = useState(0);
   const finished = useRef(false);
-  const dirty = work !== undefined && work !== initial;
+  const dirty = state !== undefined && state.work !== state.start.work;
   useEffect(() => {
     void place?.load().then((kept) => {
-      if (kept) setFrom({saved: kept.saved, outdated: kept.value.base !== base});
-      setWork(kept?.value.work ?? initial);
+      if (!kept) return setState(begun);
+      const {work, base, revision: since = revision, former} = kept.value;
+      setFrom({saved: kept.saved, outdated: base !== baseOf(initial) || since !== revision});
+      setState({...begun, work, revision: since, former});
     });
   }, []);
   useEffect(() => {
     if (!place || !dirty) return undefined;
-    const save = () => void (finished.current || place.save({work, base}));
+    const {work, revision, former, start} = state;
+    const save = () => void (finished.current || place.save({work, base: baseOf(start.work), revision, former}));
     const timer = setTimeout(save, pause);
     addEventListener('pagehide', save);
     return () => {
       clearTimeout(timer);
       removeEventListener('pagehide', save);
     };
-  }, [work]);
+  }, [state]);
   useEffect(() => {
     if (place || !dirty) return undefined;
     const ask = (e: BeforeUnloadEvent) => (finished.current ? undefined : e.preventDefault());
     addEventListener('beforeunload', ask);
     return () => removeEventListener('beforeunload', ask);
   }, [dirty]);
-  if (!work) return undefined;
+  if (!state) return undefined;
+  const {work, former, turn} = state;
+  const set = (change: (s: State) => State) => setState((s) => s && change(s));
   return {
-    work, dirty, turn, volatile: !place, restored: from?.saved, outdated: from?.outdated ?? false,
-    put: (change) => setWork((w) => (w ? change(w) : w)),
+    work, revision: state.revision, former, dirty, turn, volatile: !place, restored: from?.saved, outdated: from?.outdated ?? false,
+    put: (change) => set((s) => ({...s, work: change(s.work)})),
+    replace: (why, change, diagnostics) => set((s) => {
+      const next = change(s.work);
+      return next === s.work ? s : {...s, work: next, former: aside(s, why, diagnostics)};
+    }),
+    load: (work, revision) => {
+      setFrom(undefined);
+      set((s) => ({start: {work, revision}, work, revision, turn: s.turn + 1, former: aside(s, 'loaded')}));
+    },
+    agree: (revision) => set((s) => ({...s, revision})),
+    back: () => set((s) => (s.former ? {...s, work: s.former.work, revision: s.former.revision, turn: s.turn + 1, former: aside(s, 'back')} : s)),
+    forget: () => set((s) => ({...s, former: undefined})),
     discard: () => {
       place?.drop();
       setFrom(undefined);
-      setWork(initial);
-      setTurn(turn + 1);
+      set((s) => ({...s, work: s.start.work, revision: s.start.revision, turn: s.turn + 1, former: aside(s, 'discarded')}));
     },
     done: () => {
       finished.current = true;
@@ -141,3 +195,6 @@ export function useWork(name: string, key: string, initial: Work): Working | und
     },
   };
 }
+
+/** baseOf tells definitions apart. */
+const baseOf = (work: Work): string => JSON.stringify(work.documents);

@@ -5,6 +5,7 @@ import {Button, buttonClass} from '../components/button';
 import Documents, {taken} from '../components/documents';
 import type {Place} from '../components/editor';
 import {DefinitionForm, mismatched} from '../components/form/definition';
+import {FormerWork} from '../components/former';
 import {Notice} from '../components/notice';
 import {problemText} from '../lib/problem';
 import Preview from '../components/preview';
@@ -21,10 +22,10 @@ import {useMedia} from '../lib/media';
 import {capital, fieldOf} from '../lib/remarks';
 import {preparedOf} from '../lib/source';
 import {useEnded} from '../lib/session';
-import {useSubmit} from '../lib/submit';
+import {documentsOf, firstSettings, useSubmit} from '../lib/submit';
 import {fill} from '../lib/texts';
 import type {Diagnostic, Doc, Image, Machine, RenderResult} from '../lib/types';
-import {begin, replaced, useWork, type ComposeData, type Work} from '../lib/work';
+import {begin, replaced, useWork, type ComposeData, type Work, type Working} from '../lib/work';
 import actions from '../texts/actions.json';
 import texts from '../texts/compose.json';
 
@@ -34,7 +35,7 @@ export default function Page({data}: {data: ComposeData}) {
   const [problem, setProblem] = useState<string>();
   const load = () => {
     setProblem(undefined);
-    get<{documents: Doc[]}>(machinePath(data.machine?.id ?? '', '/documents')).then((r) => setDocuments(r.documents), (e: unknown) => setProblem(problemText(e)));
+    documentsOf(data.machine?.id ?? '').then(setDocuments, (e: unknown) => setProblem(problemText(e)));
   };
   useEffect(() => {
     if (data.mode !== 'new') load();
@@ -54,16 +55,6 @@ function Head({data}: {data: ComposeData}) {
   );
 }
 
-/** firstSettings are those of a new machine: the template that its link names, else the first that can be used. A machine that there is has its delivery. */
-function firstSettings(data: ComposeData): Work['settings'] {
-  if (data.mode === 'edit' && data.machine?.delivery) return {delivery: data.machine.delivery};
-  if (data.mode !== 'new') return {};
-  const asked = new URLSearchParams(location.search).get('template');
-  const usable = data.templates.filter((t) => t.status === 'ok');
-  const template = usable.find((t) => t.id === asked) ?? usable.find((t) => t.disk);
-  return template ? {template: template.id} : {};
-}
-
 /** Where the preview has room beside the form, as in compose.css. */
 const room = '(min-width: 1100px)';
 
@@ -71,9 +62,11 @@ const none: readonly Diagnostic[] = [];
 
 type View = 'form' | 'documents' | 'preview';
 
-function Composer({data, documents}: {data: ComposeData; documents: Doc[]}) {
+function Composer({data: written, documents}: {data: ComposeData; documents: Doc[]}) {
+  const [data, setData] = useState(written);
   const initial = useMemo(() => begin(documents, firstSettings(data)), []);
-  const working = useWork(data.mode + (data.machine ? ':' + data.machine.id : ''), data.draftKey, initial);
+  const working = useWork(data.mode + (data.machine ? ':' + data.machine.id : ''), data.draftKey, initial, data.machine?.revision);
+  const [view, setView] = useState<View>('form');
   const [images, setImages] = useState<Image[]>([]);
   useEffect(() => {
     get<{items: Image[]}>('/images').then((r) => setImages(r.items), () => undefined);
@@ -87,17 +80,25 @@ function Composer({data, documents}: {data: ComposeData; documents: Doc[]}) {
     </Notice>}
     {ended && <Notice kind="bad" title={texts.draft.ended}>{around(texts.draft.endedText, <a href="/login" target="_blank" rel="noopener">{texts.draft.login}</a>)}</Notice>}
     {working.volatile && <Notice kind="warn">{texts.draft.none}</Notice>}
-    <Desk key={working.turn} data={data} documents={documents} images={images} working={working} />
+    <FormerWork working={working} />
+    <Desk key={working.turn} {...{data, documents, images, working, view, setView}} onMachine={(machine) => setData((d) => ({...d, machine}))} />
   </>;
 }
 
-interface DeskProps { data: ComposeData; documents: Doc[]; images: Image[]; working: NonNullable<ReturnType<typeof useWork>> }
+interface DeskProps {
+  data: ComposeData;
+  documents: Doc[];
+  images: Image[];
+  working: Working;
+  view: View;
+  setView: (view: View) => void;
+  onMachine: (machine: Machine) => void;
+}
 
 /** Desk is what is worked at: the form, the documents, and the preview beside them where there is room. */
-function Desk({data, documents, images, working}: DeskProps) {
-  const {work, put} = working;
+function Desk({data, documents, images, working, view: chosen, setView, onMachine}: DeskProps) {
+  const {work, put, replace} = working;
   const wide = useMedia(room);
-  const [chosen, setView] = useState<View>('form');
   const view = wide && chosen === 'preview' ? 'form' : chosen;
   const [rendered, setRendered] = useState<readonly Diagnostic[]>([]);
   const [place, setPlace] = useState<Place>();
@@ -120,7 +121,7 @@ function Desk({data, documents, images, working}: DeskProps) {
   const root = useRef<HTMLDivElement>(null);
   const goTo = usePlaces(root, setView, toPlace);
   const noSeed = data.mode === 'run' && work.run.noSeed && !(opening.ok && preparedOf(opening.opened.tree) !== undefined);
-  const submit = useSubmit({data, working, opening, rendered: noSeed ? none : rendered, held, mismatch: mismatched(opening, work)});
+  const submit = useSubmit({data, working, opening, rendered: noSeed ? none : rendered, held, mismatch: mismatched(opening, work), onMachine});
   const preview = noSeed ? <section class="preview"><h2>{texts.previewTitle}</h2><p class="muted">{texts.previewNone}</p></section>
     : <Preview documents={shown} settings={work.settings} machine={data.machine} generation={data.mode === 'run' && work.run.newGeneration ? 1 : undefined}
       initialize={data.mode === 'run' && work.run.initialize} quiet={view === 'documents'} onResult={onResult} onPlace={toPlace} />;
@@ -130,10 +131,11 @@ function Desk({data, documents, images, working}: DeskProps) {
       <div class="desk__work">
         <Tabs label={texts.tabs.label} tabs={tabs} active={view} onChange={(id) => setView(id as View)}>
           <div hidden={view !== 'form'}>
-            <DefinitionForm data={data} images={images} opening={opening} work={work} put={put} diagnostics={submit.diagnostics} attempted={submit.attempted} dataSource={own}
+            <DefinitionForm data={data} images={images} opening={opening} work={work} put={put} replace={replace} diagnostics={submit.diagnostics} attempted={submit.attempted} dataSource={own}
               held={held} onHold={(path, why) => setHeld((h) => heldAfter(h, path, why))} onDocuments={() => setView('documents')} />
           </div>
-          {view === 'documents' && <Documents value={work.documents} diagnostics={submit.diagnostics} settings={work.settings} at={place} onChange={(d) => put((w) => withDocuments(w, d))} />}
+          {view === 'documents' && <Documents value={work.documents} diagnostics={submit.diagnostics} settings={work.settings} at={place} onChange={(d) => put((w) => withDocuments(w, d))}
+            onReplace={(d, said) => replace('used', (w) => withDocuments(w, d), said)} />}
           {!wide && <div hidden={view !== 'preview'}>{preview}</div>}
         </Tabs>
       </div>
@@ -162,11 +164,15 @@ function Running({machine}: {machine: Machine}) {
 /** Foot has the buttons, and over them what keeps the work from being done. */
 function Foot({data, submit, onGo, onLeave}: {data: ComposeData; submit: ReturnType<typeof useSubmit>; onLeave: () => void; onGo: (w: {field?: string; diagnostic?: Diagnostic}) => void}) {
   const back = data.machine ? machinePath(data.machine.id) : '/machines';
-  const {wrong, problem, busy} = submit;
+  const {wrong, problem, busy, conflict} = submit;
   return (
     <div class="foot">
       <div class="foot__said" role="status">
         {data.mode === 'run' && data.machine && !problem && <Running machine={data.machine} />}
+        {conflict && !problem && <Notice kind="warn" title={texts.conflict.title} actions={<>
+          <Button small busy={busy === 'load'} onClick={() => void submit.load()}>{texts.conflict.load}</Button>
+          <Button small busy={busy === 'plain'} onClick={() => void submit.overwrite()}>{texts.conflict.save}</Button>
+        </>}>{texts.conflict.text}</Notice>}
         {problem && <Notice kind="bad" title={texts.errors.head}>{capital(problem)}</Notice>}
         {wrong.length > 0 && <Notice kind="bad" title={counted(wrong.length, texts.errors.wrong)}>
           <ul class="foot__list">{wrong.slice(0, 5).map((w, i) => <li key={i}><button type="button" class="link" onClick={() => onGo(w)}>{w.field && w.diagnostic && <><code>{fieldOf(w.field)}</code>{' '}</>}{w.text}</button></li>)}</ul>
@@ -177,7 +183,7 @@ function Foot({data, submit, onGo, onLeave}: {data: ComposeData; submit: ReturnT
           <Button kind="primary" icon="play" busy={busy === 'start'} onClick={() => void submit.go('start')}>{texts.actions.createStart}</Button>
           <Button busy={busy === 'plain'} onClick={() => void submit.go('plain')}>{texts.actions.create}</Button>
         </>}
-        {data.mode === 'edit' && <Button kind="primary" busy={busy !== undefined} onClick={() => void submit.go('plain')}>{texts.actions.save}</Button>}
+        {data.mode === 'edit' && <Button kind="primary" busy={busy === 'plain'} onClick={() => void submit.go('plain')}>{texts.actions.save}</Button>}
         {data.mode === 'run' && <Button kind="primary" icon="play" busy={busy !== undefined} onClick={() => void submit.go('plain')}>{texts.actions.run}</Button>}
         <a class={buttonClass('ghost')} href={back} onClick={(e) => { if (!(e.ctrlKey || e.metaKey || e.shiftKey)) onLeave(); }}>{texts.actions.cancel}</a>
       </div>

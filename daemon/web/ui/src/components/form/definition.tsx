@@ -3,14 +3,14 @@ import {useEffect, useRef, useState} from 'preact/hooks';
 import {convert} from '../../lib/api';
 import {edit, type Opened, type Opening} from '../../lib/definition';
 import {agentOf, mainPath, passwordOf, setAgent} from '../../lib/initial';
-import {fieldOf, remarkAt, sentence} from '../../lib/remarks';
+import {remarkAt, sentence} from '../../lib/remarks';
 import {preparedOf} from '../../lib/source';
 import {answersOf, fileOf} from '../../lib/sysprep';
 import {isNameless} from '../../lib/submit';
 import {fill} from '../../lib/texts';
 import type {Tree} from '../../lib/tree';
 import type {Diagnostic, Image, Settings} from '../../lib/types';
-import type {ComposeData, Work} from '../../lib/work';
+import type {ComposeData, Work, Working} from '../../lib/work';
 import texts from '../../texts/compose.json';
 import {Button} from '../button';
 import {Notice} from '../notice';
@@ -30,6 +30,8 @@ export interface DefinitionProps {
   opening: Opening;
   work: Work;
   put: (change: (work: Work) => Work) => void;
+  /** Puts other work into the place of this one, which can be brought back. */
+  replace: Working['replace'];
   /** What the last rendering, or the last attempt, said. */
   diagnostics: readonly Diagnostic[];
   /** The user has tried to go on: everything that is wrong is shown. */
@@ -42,34 +44,10 @@ export interface DefinitionProps {
   onDocuments: () => void;
 }
 
-/** What was before a conversion, and what the daemon said of it. */
-interface Converted { before: Work; diagnostics: Diagnostic[] }
-
 /** The form, or what to do about a definition that it does not fit. */
 export function DefinitionForm(props: DefinitionProps) {
-  const {opening, put} = props;
-  const [converted, setConverted] = useState<Converted>();
-  if (!opening.ok) return <Unfit {...props} opening={opening} onConverted={setConverted} />;
-  return <>
-    {converted && <AfterConversion converted={converted} onEnd={() => setConverted(undefined)} onUndo={() => {
-      put(() => converted.before);
-      setConverted(undefined);
-    }} />}
-    <Parts {...props} opened={opening.opened} />
-  </>;
-}
-
-/** AfterConversion says what the native form does not carry over, and takes the conversion back. */
-function AfterConversion({converted, onUndo, onEnd}: {converted: Converted; onUndo: () => void; onEnd: () => void}) {
-  const lost = converted.diagnostics.filter((d) => d.severity === 'warning');
-  return (
-    <div class="definition__said">
-      <Notice kind={lost.length > 0 ? 'warn' : 'ok'} title={texts.unfit.converted} actions={<Button small onClick={onUndo}>{texts.actions.undo}</Button>}
-        end={<Button kind="ghost" small icon="close" label={texts.actions.dismiss} onClick={onEnd} />}>
-        {lost.length > 0 && <ul class="foot__list">{lost.map((d, i) => <li key={i}>{d.field && <><code>{fieldOf(d.field)}</code>{' '}</>}{sentence(d)}</li>)}</ul>}
-      </Notice>
-    </div>
-  );
+  const {opening} = props;
+  return opening.ok ? <Parts {...props} opened={opening.opened} /> : <Unfit {...props} opening={opening} />;
 }
 
 function useFormOf({opened, put, diagnostics, attempted, held, onHold}: DefinitionProps & {opened: Opened}): Form {
@@ -155,9 +133,11 @@ export function mismatched(opening: Opening, work: Work): boolean {
 }
 
 /** Unfit says why the form does not fit, and offers to convert what is of another form. */
-function Unfit({opening, work, put, data, onDocuments, onConverted, images, attempted}: DefinitionProps & {opening: Opening & {ok: false}; onConverted: (converted: Converted) => void}) {
+function Unfit({opening, work, put, replace, data, onDocuments, images, attempted}: DefinitionProps & {opening: Opening & {ok: false}}) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string>();
+  const latest = useRef(work.documents);
+  latest.current = work.documents;
   useEffect(() => setProblem(undefined), [work.documents]);
   const nameless = isNameless({...work, settings: {}});
   const go = async () => {
@@ -166,11 +146,11 @@ function Unfit({opening, work, put, data, onDocuments, onConverted, images, atte
       const {pick: _, template, image, ...settings} = work.settings;
       const result = await convert({...settings, ...(image ? {image} : {}), documents: work.documents, to: 'native'});
       const wrong = result.diagnostics.find((d) => d.severity === 'error');
-      if (wrong) setProblem(sentence(wrong));
-      else {
-        onConverted({before: work, diagnostics: result.diagnostics});
-        put((w) => ({...w, documents: result.documents.map((d) => ({...d, name: d.name ?? 'machine.yaml'})), settings: template ? {template} : {}}));
-      }
+      const documents = result.documents.map((d) => ({...d, name: d.name ?? 'machine.yaml'}));
+      // What was typed while the daemon converted is not in its answer.
+      if (latest.current !== work.documents) setProblem(texts.unfit.moved);
+      else if (wrong) setProblem(sentence(wrong));
+      else replace('converted', (w) => (w.documents === work.documents ? {...w, documents, settings: template ? {template} : {}} : w), result.diagnostics);
     } catch (e) {
       setProblem(problemText(e));
     }
