@@ -96,10 +96,7 @@ func (d *Daemon) place(m machine.Machine, o owned) (machine.Machine, diag.List) 
 		m.Identity.UUID = o.id
 	}
 	m.Identity.Revision += o.generation
-	d.mutex.RLock()
-	defaults := d.templates[o.template].Defaults
-	d.mutex.RUnlock()
-	defaults.apply(&m)
+	d.defaults(o.template).apply(&m)
 	if !slices.ContainsFunc(m.Disks, func(x machine.Disk) bool { return x.Root }) && (o.disk || o.template == "") {
 		m.Disks = slices.Insert(slices.Clone(m.Disks), 0, machine.Disk{Name: "root", Root: true})
 	}
@@ -122,6 +119,13 @@ func (d *Daemon) place(m machine.Machine, o owned) (machine.Machine, diag.List) 
 	m, problems := d.options.Engine.Place(m, machine.Facts{})
 	revise(&m, 0)
 	return m, append(l, problems...)
+}
+
+// defaults are those of a template; none has none.
+func (d *Daemon) defaults(template string) Defaults {
+	d.mutex.RLock()
+	defer d.mutex.RUnlock()
+	return d.templates[template].Defaults
 }
 
 // firstRevision ends the instance id of VMs whose first boot was not asked for again, where those of others have -r1 and on.

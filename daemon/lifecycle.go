@@ -114,20 +114,9 @@ func (d *Daemon) launch(ctx context.Context, v *vm, o StartOptions) error {
 	if l.HasErrors() {
 		return l
 	}
-	none := m.DataSource == machine.NoDataSource
-	next := run{Seeded: !o.NoSeed && !none, AnswerFile: !o.NoSeed && none, Volatile: o.Volatile, Delivery: o.Delivery, Content: old.run.Content,
-		Before: &setup{old.Generation, old.run.Content}}
-	generation := old.Generation
-	if next.Seeded {
-		content, problems := d.content(m)
-		if problems.HasErrors() {
-			return problems
-		}
-		if old.stale(m, o, content) {
-			o.NoSeed, next.Seeded = true, false
-		} else if generation, next.Content = old.generation(o, content); generation != old.Generation {
-			revise(&m, generation-old.Generation)
-		}
+	next, generation, problems := d.plan(old, &m, &o)
+	if problems.HasErrors() {
+		return problems
 	}
 	options, err := d.bootOptions(old, m, o, &l)
 	if err != nil || l.HasErrors() {
@@ -138,6 +127,9 @@ func (d *Daemon) launch(ctx context.Context, v *vm, o StartOptions) error {
 		if generation != old.Generation {
 			s.PostedPassword = ""
 		}
+		if next.FirstBoot {
+			s.Login = boot.Login(m, options)
+		}
 		s.RunOnce, s.RunDocuments, s.started = o.Documents != nil, o.Documents, nil
 		s.NextRun = s.NextRun && s.RunOnce // a run-once that is rebooted keeps what it was started with
 		return nil
@@ -145,7 +137,7 @@ func (d *Daemon) launch(ctx context.Context, v *vm, o StartOptions) error {
 	if err != nil {
 		return err
 	}
-	options.VM.Booted = old.Initialized && generation == old.Generation
+	options.VM.Booted = old.booted(generation)
 	client, problems, err := d.boot(ctx, m, options)
 	l = append(l, problems...)
 	if err != nil || l.HasErrors() {
@@ -178,6 +170,30 @@ func (d *Daemon) launch(ctx context.Context, v *vm, o StartOptions) error {
 	return err
 }
 
+// plan says what a start becomes: the run, and the generation of first boot, which the machine gets. It drops a seed that is stale.
+func (d *Daemon) plan(old *state, m *machine.Machine, o *StartOptions) (next run, generation int, l diag.List) {
+	none := m.DataSource == machine.NoDataSource
+	next = run{Seeded: !o.NoSeed && !none, AnswerFile: !o.NoSeed && none, Volatile: o.Volatile, Delivery: o.Delivery, Content: old.run.Content,
+		Before: &setup{old.Generation, old.run.Content, old.Login}}
+	generation = old.Generation
+	if next.Seeded {
+		content, problems := d.content(*m)
+		if problems.HasErrors() {
+			return next, generation, problems
+		}
+		if old.stale(*m, *o, content) {
+			o.NoSeed, next.Seeded = true, false
+		} else if generation, next.Content = old.generation(*o, content); generation != old.Generation {
+			revise(m, generation-old.Generation)
+		}
+	}
+	next.FirstBoot = (next.Seeded || next.AnswerFile) && !old.booted(generation)
+	return next, generation, nil
+}
+
+// booted reports whether the guest was set up by a generation of first boot.
+func (s *state) booted(generation int) bool { return s.Initialized && generation == s.Generation }
+
 // wished are the documents of a start that brings none.
 func (s *state) wished() []Document {
 	if len(s.FirstBootDocuments) > 0 {
@@ -208,7 +224,7 @@ func (s *state) generation(o StartOptions, content string) (int, string) {
 // backTo makes the VM what it was before a start that failed.
 func (s *state) backTo(old *state) {
 	s.Status, s.Reason, s.Started, s.Ended, s.Generation, s.run = old.Status, old.Reason, old.Started, old.Ended, old.Generation, old.run
-	s.RunOnce, s.RunDocuments, s.NextRun, s.PostedPassword = old.RunOnce, old.RunDocuments, old.NextRun, old.PostedPassword
+	s.RunOnce, s.RunDocuments, s.NextRun, s.PostedPassword, s.Login = old.RunOnce, old.RunDocuments, old.NextRun, old.PostedPassword, old.Login
 	if s.Status != Down { // a reboot
 		s.Status, s.Ended, s.RunOnce, s.RunDocuments, s.NextRun, s.run.Again = Down, time.Now().UTC(), false, nil, false, false
 	}
@@ -216,7 +232,8 @@ func (s *state) backTo(old *state) {
 
 // bootOptions are those of the road to a running VM.
 func (d *Daemon) bootOptions(s *state, m machine.Machine, o StartOptions, l *diag.List) (boot.Options, error) {
-	out := boot.Options{ID: s.ID, NoSeed: o.NoSeed, Delivery: cmp.Or(o.Delivery, s.Delivery), VM: d.options.Hypervisor}
+	out := boot.Options{ID: s.ID, Login: d.defaults(s.Template).Login, NoSeed: o.NoSeed, Delivery: cmp.Or(o.Delivery, s.Delivery),
+		VM: d.options.Hypervisor}
 	if err := checkDelivery(o.Delivery); err != nil {
 		return out, err
 	}

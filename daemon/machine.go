@@ -11,6 +11,7 @@ import (
 
 	"github.com/vmseed/vmseed/daemon/store"
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/internal/boot"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/report"
 	"github.com/vmseed/vmseed/secret"
@@ -80,6 +81,8 @@ type Machine struct {
 	// Initialized means that a first boot of the VM ended with the guest's own word. For a guest that is told by an answer file,
 	// and has no other way to say so, that is the first answer of its guest agent.
 	Initialized bool
+	// FirstBootRunning means that the current run sets its guest up, and that this is not over, whatever Initialized says of before.
+	FirstBootRunning bool
 	// FirstBoot is that word; report.Judge says whether it is a success.
 	FirstBoot *report.Event
 	// Started and Ended are when the last run began and ended; zero when it did not.
@@ -99,6 +102,11 @@ type Machine struct {
 	// NextRun means that the documents say something that the current run does not have yet. Update sets it when its change
 	// does: which changes those are is known to who makes them.
 	NextRun bool
+	// Login is the user whom people log in as, by what the guest was set up with the last time; for one that was not yet, by
+	// the documents. It is empty when neither these nor the template tell.
+	Login string
+	// Revision counts the changes of what Add and Update take; the daemon's own notes change nothing of it.
+	Revision int
 	// Generation counts how often first boot was asked to run again: the revision of the instance id.
 	Generation int
 	// Jobs are the ids of jobs about the VM that have not ended.
@@ -123,6 +131,7 @@ func (v *vm) show() Machine {
 	if m.Status.Running() {
 		m.Addresses = v.state.run.Addresses
 	}
+	m.FirstBootRunning = m.Status.Running() && v.state.run.FirstBoot && !v.state.run.Ready
 	if m.Status == PoweringUp && v.progress != nil && v.progress.Time.After(m.Started) {
 		m.Progress = v.progress
 	}
@@ -271,7 +280,7 @@ func (d *Daemon) Add(ctx context.Context, m Machine) (Machine, error) {
 	}
 	s := &state{Machine: Machine{Namespace: cmp.Or(m.Namespace, loaded.Namespace, defaultNamespace), Name: cmp.Or(m.Name, loaded.Name),
 		ID: strings.ToLower(cmp.Or(m.ID, loaded.Identity.UUID, newID())), Documents: m.Documents, FirstBootDocuments: m.FirstBootDocuments,
-		Template: m.Template, Delivery: m.Delivery, Created: time.Now().UTC(), Status: Down}}
+		Template: m.Template, Delivery: m.Delivery, Created: time.Now().UTC(), Status: Down, Revision: 1}}
 	if err := checkName("VM", s.Name); err != nil {
 		return Machine{}, err
 	}
@@ -281,9 +290,11 @@ func (d *Daemon) Add(ctx context.Context, m Machine) (Machine, error) {
 	if err := checkIDs(s.Machine); err != nil {
 		return Machine{}, err
 	}
-	if _, problems := d.place(loaded, s.owned()); problems.HasErrors() {
+	placed, problems := d.place(loaded, s.owned())
+	if problems.HasErrors() {
 		return Machine{}, append(l, problems...)
 	}
+	s.Login = boot.Login(placed, boot.Options{Login: template.Defaults.Login})
 	l = d.ofNextStart(ctx, s.Machine, l)
 	release, err := d.reserve(nameKey(s.Namespace, s.Name), s)
 	if err != nil {
@@ -385,8 +396,15 @@ func (d *Daemon) Update(ctx context.Context, id string, change func(*Machine) er
 		}
 		named := next.owned()
 		named.name = m.Name
-		if _, l = d.machine(ctx, named, m.Documents); l.HasErrors() {
+		var placed machine.Machine
+		if placed, l = d.machine(ctx, named, m.Documents); l.HasErrors() {
 			return l
+		}
+		if next.Started.IsZero() {
+			next.Login = boot.Login(placed, boot.Options{Login: d.defaults(next.Template).Login})
+		}
+		if m.Name != next.Name || m.Delivery != next.Delivery || !sameDocuments(m.Documents, next.Documents) || !sameDocuments(m.FirstBootDocuments, next.FirstBootDocuments) {
+			next.Revision++
 		}
 		if next.Status.Running() && next.started == nil {
 			next.started = next.wished()
@@ -396,7 +414,6 @@ func (d *Daemon) Update(ctx context.Context, id string, change func(*Machine) er
 		l = d.ofNextStart(ctx, next.Machine, l)
 		return nil
 	}, func(next, old *state) error {
-		shown = next.Machine
 		text := "VM " + old.Name + " was changed"
 		if next.Name != old.Name {
 			text = "VM " + old.Name + " is called " + next.Name + " now"
@@ -405,13 +422,17 @@ func (d *Daemon) Update(ctx context.Context, id string, change func(*Machine) er
 			delete(d.names, nameKey(old.Namespace, old.Name))
 			d.names[nameKey(next.Namespace, next.Name)] = next.ID
 			v.state = next
-			shown.SSHPort = v.port
+			shown = v.show()
 		}, next)
 	})
 	if err == nil {
 		d.erase()
 	}
 	return shown, err
+}
+
+func sameDocuments(a, b []Document) bool {
+	return slices.EqualFunc(a, b, func(x, y Document) bool { return x.Name == y.Name && x.Text.Equal(y.Text) })
 }
 
 // update changes a VM whose name may change with it.

@@ -56,6 +56,8 @@ type machineRecord struct {
 	RunDocuments       []documentRecord `json:"runDocuments,omitempty"`
 	StartedDocuments   []documentRecord `json:"startedDocuments,omitempty"`
 	NextRun            bool             `json:"nextRun,omitempty"`
+	Login              string           `json:"login,omitempty"`
+	Revision           int              `json:"revision,omitempty"`
 	Generation         int              `json:"generation,omitempty"`
 	Jobs               []string         `json:"jobs,omitempty"`
 	Run                run              `json:"run,omitzero"`
@@ -73,6 +75,8 @@ type run struct {
 	// AnswerFile means that the run has no seed because the guest is told by media of its own, such as an answer file. Then the
 	// guest agent's answer is all the word that there is on its first boot.
 	AnswerFile bool `json:"answerFile,omitempty"`
+	// FirstBoot means that the run was started for one.
+	FirstBoot bool `json:"firstBoot,omitempty"`
 	// Ready means that the guest said so, or that nobody waits for it any more.
 	Ready bool `json:"ready,omitempty"`
 	// Greeted means that the guest agent has answered.
@@ -104,10 +108,11 @@ type said struct {
 	Start      []string `json:"start,omitempty"`
 }
 
-// setup is the generation of a VM's first boot, and the Content that it stands for.
+// setup is the generation of a VM's first boot, and the Content and the Login that it stands for.
 type setup struct {
 	Generation int    `json:"generation"`
 	Content    string `json:"content"`
+	Login      string `json:"login,omitempty"`
 }
 
 // state is a VM as it is at one moment. A state that was published is never written to.
@@ -126,7 +131,8 @@ func (s *state) change() (store.Change, error) {
 	text, err := json.Marshal(machineRecord{ID: m.ID, Namespace: m.Namespace, Name: m.Name, Documents: toRecords(m.Documents),
 		FirstBootDocuments: toRecords(m.FirstBootDocuments), Template: m.Template, Delivery: m.Delivery, Disks: m.Disks, Created: m.Created, Status: m.Status,
 		Reason: m.Reason, Initialized: m.Initialized, FirstBoot: m.FirstBoot, Started: m.Started, Ended: m.Ended, RunOnce: m.RunOnce,
-		PostedPassword: m.PostedPassword, RunDocuments: toRecords(m.RunDocuments), StartedDocuments: toRecords(s.started), NextRun: m.NextRun, Generation: m.Generation, Jobs: m.Jobs, Run: s.run, Said: s.said})
+		PostedPassword: m.PostedPassword, RunDocuments: toRecords(m.RunDocuments), StartedDocuments: toRecords(s.started), NextRun: m.NextRun, Login: m.Login, Revision: m.Revision,
+		Generation: m.Generation, Jobs: m.Jobs, Run: s.run, Said: s.said})
 	return store.Change{Kind: store.VM, ID: m.ID, Value: text}, err
 }
 
@@ -138,7 +144,8 @@ func readState(text []byte) (*state, error) {
 	return &state{run: r.Run, said: r.Said, started: fromRecords(r.StartedDocuments), Machine: Machine{ID: r.ID, Namespace: r.Namespace, Name: r.Name, Documents: fromRecords(r.Documents),
 		FirstBootDocuments: fromRecords(r.FirstBootDocuments), Template: r.Template, Delivery: r.Delivery, Disks: r.Disks, Created: r.Created, Status: r.Status,
 		Reason: r.Reason, Initialized: r.Initialized, FirstBoot: r.FirstBoot, Started: r.Started, Ended: r.Ended, RunOnce: r.RunOnce,
-		PostedPassword: r.PostedPassword, RunDocuments: fromRecords(r.RunDocuments), NextRun: r.NextRun, Generation: r.Generation, Jobs: r.Jobs}}, nil
+		PostedPassword: r.PostedPassword, RunDocuments: fromRecords(r.RunDocuments), NextRun: r.NextRun, Login: r.Login, Revision: r.Revision,
+		Generation: r.Generation, Jobs: r.Jobs}}, nil
 }
 
 type templateRecord struct {

@@ -198,7 +198,7 @@ func (d *Daemon) found(v *vm, client *supervisor.Client) {
 		}
 		// Somebody started it with another program.
 		s.Status, s.Reason, s.Started, s.Ended = PoweringUp, "", time.Now().UTC(), time.Time{}
-		s.run = run{Content: s.run.Content, Seeded: true}
+		s.run = run{Content: s.run.Content, Seeded: true, FirstBoot: !s.Initialized}
 		return nil
 	}, func(s *state) []Event { return []Event{s.status("VM " + s.Name + " was found running")} })
 	d.watch(v, client)

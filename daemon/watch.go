@@ -366,7 +366,7 @@ func (s *state) over(last supervisor.State) {
 	}
 	s.Status = Down
 	if b := s.run.Before; b != nil { // no guest has seen the new seed
-		s.Generation, s.run.Content, s.run.Before = b.Generation, b.Content, nil
+		s.Generation, s.run.Content, s.Login, s.run.Before = b.Generation, b.Content, b.Login, nil
 	}
 	if last.Ended != nil {
 		s.Ended = *last.Ended

@@ -17,7 +17,7 @@ import (
 func show(m daemon.Machine) client.Machine {
 	out := client.Machine{ID: m.ID, Namespace: m.Namespace, Name: m.Name, Status: string(m.Status), Reason: m.Reason, Template: m.Template, Delivery: m.Delivery, Disks: m.Disks,
 		Created: m.Created, Started: m.Started, Ended: m.Ended, Initialized: m.Initialized, SSHPort: m.SSHPort, RunOnce: m.RunOnce,
-		Generation: m.Generation, Jobs: m.Jobs, PostedPassword: m.PostedPassword}
+		FirstBootRunning: m.FirstBootRunning, Login: m.Login, Revision: strconv.Itoa(m.Revision), Generation: m.Generation, Jobs: m.Jobs, PostedPassword: m.PostedPassword}
 	out.Addresses = m.Addresses
 	if m.Progress != nil {
 		out.Progress = &client.Progress{Stage: m.Progress.Stage, Module: m.Progress.Module, Time: m.Progress.Time}
@@ -165,7 +165,28 @@ func (a *api) getMachine(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, show(m))
+	return answerMachine(w, m)
+}
+
+// answerMachine answers with a machine and, as its entity tag, its revision.
+func answerMachine(w http.ResponseWriter, m daemon.Machine) error {
+	out := show(m)
+	w.Header().Set("ETag", strconv.Quote(out.Revision))
+	return answer(w, http.StatusOK, out)
+}
+
+// match complains when a request is for another revision of a machine (RFC 9110, 13.1.1).
+func match(r *http.Request, m *daemon.Machine) error {
+	conditions := r.Header.Values("If-Match")
+	if len(conditions) == 0 {
+		return nil
+	}
+	for tag := range strings.SplitSeq(strings.Join(conditions, ","), ",") {
+		if tag = strings.TrimSpace(tag); tag == "*" || tag == strconv.Quote(strconv.Itoa(m.Revision)) {
+			return nil
+		}
+	}
+	return &badRequest{http.StatusPreconditionFailed, "VM " + m.Name + " was changed meanwhile; look at what it is now"}
 }
 
 func (a *api) machineDocuments(w http.ResponseWriter, r *http.Request) error {
@@ -194,6 +215,9 @@ func (a *api) updateMachine(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	m, err := a.daemon.Update(r.Context(), r.PathValue("id"), func(m *daemon.Machine) error {
+		if err := match(r, m); err != nil {
+			return err
+		}
 		if q.Name != "" {
 			m.Name = q.Name
 		}
@@ -208,7 +232,7 @@ func (a *api) updateMachine(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return prepared.placed(err)
 	}
-	return answer(w, http.StatusOK, show(m))
+	return answerMachine(w, m)
 }
 
 func (a *api) removeMachine(w http.ResponseWriter, r *http.Request) error {

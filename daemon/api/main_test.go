@@ -222,7 +222,7 @@ func (i *inspector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		i.t.Errorf("%s answers %d with %q, which is not in the document", op.OperationID, rec.status, media)
 	}
-	if content.Schema.Ref != "" {
+	if content.Schema.Ref != "" && r.Method != http.MethodHead {
 		i.validate(r, content.Schema.Ref, rec.body.Bytes())
 	}
 	if len(body) > 0 {
@@ -242,6 +242,10 @@ func (i *inspector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // operation finds the operation of a request.
 func (i *inspector) operation(r *http.Request) (operation, bool) {
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, client.Prefix), "/")
+	method := strings.ToLower(r.Method)
+	if method == "head" {
+		method = "get"
+	}
 	for path, methods := range i.doc.Paths {
 		want := strings.Split(path, "/")
 		if len(want) != len(parts) {
@@ -251,7 +255,7 @@ func (i *inspector) operation(r *http.Request) (operation, bool) {
 		for n := range want {
 			same = same && (want[n] == parts[n] || want[n] == "{id}" && parts[n] != "")
 		}
-		if op, ok := methods[strings.ToLower(r.Method)]; same && ok {
+		if op, ok := methods[method]; same && ok {
 			return op, true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -59,6 +60,9 @@ func IsNotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
 // IsConflict reports whether an error means that an object is not in a state for this, or that its name is taken.
 func IsConflict(err error) bool { return hasStatus(err, http.StatusConflict) }
 
+// IsStale reports whether an error means that a machine has another revision than the one that a change was made of.
+func IsStale(err error) bool { return hasStatus(err, http.StatusPreconditionFailed) }
+
 // IsUnauthorized reports whether an error means that user, password or token let nobody in.
 func IsUnauthorized(err error) bool { return hasStatus(err, http.StatusUnauthorized) }
 
@@ -76,6 +80,8 @@ type call struct {
 	once bool
 	// accept is the type of the answer; empty means JSON.
 	accept string
+	// revision is the one that the object must have; empty means any.
+	revision string
 }
 
 // do sends a request and decodes the answer into out, which may be nil.
@@ -157,6 +163,9 @@ func (c *Client) request(ctx context.Context, r call, token secret.Text) (*http.
 	request.Header.Set("Accept", "application/json")
 	if r.accept != "" {
 		request.Header.Set("Accept", r.accept)
+	}
+	if r.revision != "" {
+		request.Header.Set("If-Match", strconv.Quote(r.revision))
 	}
 	if c.options.UserAgent != "" {
 		request.Header.Set("User-Agent", c.options.UserAgent)

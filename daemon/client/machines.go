@@ -30,6 +30,8 @@ type Machine struct {
 	// Initialized means that a first boot ended with the guest's own word, which is FirstBoot.
 	Initialized bool       `json:"initialized"`
 	FirstBoot   *FirstBoot `json:"firstBoot,omitempty"`
+	// FirstBootRunning means that the current run sets its guest up, whatever Initialized says of before.
+	FirstBootRunning bool `json:"firstBootRunning,omitempty"`
 	// PostedPassword is what the guest has posted to OpenStack's metadata service: its administrator's password, encrypted
 	// with the machine's first SSH key, in base64.
 	PostedPassword string `json:"postedPassword,omitempty"`
@@ -39,8 +41,13 @@ type Machine struct {
 	Progress *Progress `json:"progress,omitempty"`
 	// SSHPort is a port of 127.0.0.1 on the daemon's host.
 	SSHPort int `json:"sshPort,omitempty"`
+	// Login is the user whom people log in as, by what the guest was set up with the last time or else by the documents, where
+	// these or the template tell.
+	Login string `json:"login,omitempty"`
 	// RunOnce means that this run has documents of its own.
 	RunOnce bool `json:"runOnce,omitempty"`
+	// Revision changes with the definition and its settings, and with nothing else; it is the machine's entity tag as well.
+	Revision string `json:"revision"`
 	// Generation counts how often first boot was asked to run again.
 	Generation int `json:"generation,omitempty"`
 	// Jobs are the ids of jobs about the VM that have not ended.
@@ -147,6 +154,8 @@ type UpdateRequest struct {
 	Name      string     `json:"name,omitempty"`
 	Documents []Document `json:"documents,omitempty"`
 	Delivery  string     `json:"delivery,omitempty"`
+	// Revision is the one that the change was made of, when nothing else is to be changed; see IsStale. It travels as If-Match.
+	Revision string `json:"-"`
 }
 
 // StartRequest starts a machine.

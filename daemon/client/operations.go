@@ -103,9 +103,9 @@ func (c *Client) Create(ctx context.Context, r CreateRequest) (CreateResult, err
 	return get[CreateResult](ctx, c, call{method: http.MethodPost, path: "/machines", body: r})
 }
 
-// Update changes a machine for its next start.
+// Update changes a machine for its next start. The error is one of IsStale when it has another revision than the request.
 func (c *Client) Update(ctx context.Context, id string, r UpdateRequest) (Machine, error) {
-	return get[Machine](ctx, c, call{method: http.MethodPatch, path: machinePath(id, ""), body: r})
+	return get[Machine](ctx, c, call{method: http.MethodPatch, path: machinePath(id, ""), body: r, revision: r.Revision})
 }
 
 // Remove removes a machine with its disks. One that runs is refused unless forced.

@@ -68,6 +68,8 @@ type RenderResult struct {
 	Diagnostics []Diagnostic `json:"diagnostics"`
 	// FirstBoot, of a machine that there is, says whether a start with Initialize would run first boot.
 	FirstBoot *bool `json:"firstBoot,omitempty"`
+	// MaskedOnly means that the run is over: what its guest was given is kept without its secrets, and nothing reveals them.
+	MaskedOnly bool `json:"maskedOnly,omitempty"`
 }
 
 // BootReports is what a guest said of its current or last run, each module of it.

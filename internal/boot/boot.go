@@ -55,6 +55,8 @@ type NamedImage struct {
 type Options struct {
 	// Image is the image of the root disk: a file or what image.Parse takes. Empty means what the machine says.
 	Image string
+	// Login is the default user of that image, where it is known; empty means what the names of release and image tell.
+	Login string
 	// Pull says when to ask for an image that may have changed; empty means image.Missing.
 	Pull image.Policy
 	// Volumes are the contents of disks, and the directories of shares.
@@ -222,7 +224,7 @@ func (l *Launcher) prepare(ctx context.Context, m machine.Machine, o Options, di
 		return p, list, err
 	}
 	p.VM.Machine.Network.NICs = documented(m, &list)
-	p.VM.Login = login(m, rootImage(o, m))
+	p.VM.Login = Login(m, o)
 	err := p.attach(ctx, m, o, &list, seeds)
 	p.Seed = describe(o, m, p.VM.Attachments)
 	return p, list, err

@@ -1,7 +1,9 @@
 package boot
 
 import (
+	"cmp"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -37,27 +39,34 @@ func rootImage(o Options, m machine.Machine) string {
 	return ""
 }
 
-// login guesses whom people log in as: a user with SSH keys, else the default user of the guest. It is empty when the
-// guest's default user is not known. image is the name of the root disk's image.
-func login(m machine.Machine, image string) string {
-	known := defaultUsers[distribution(m.Guest.Release)]
-	if known == "" {
-		known = defaultUsers[distribution(path.Base(image))]
+// shellWord is what a shell takes as it is: the name goes into commands that people copy.
+var shellWord = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]*$`)
+
+// Login guesses whom people log in as: a user with SSH keys or a password, else the default user of the guest. It is empty when
+// the guest's default user is not known.
+func Login(m machine.Machine, o Options) string {
+	if name := login(m, o); shellWord.MatchString(name) {
+		return name
 	}
+	return ""
+}
+
+func login(m machine.Machine, o Options) string {
+	known := cmp.Or(o.Login, defaultUsers[distribution(m.Guest.Release)], defaultUsers[distribution(path.Base(rootImage(o, m)))])
 	configs := slices.Clone(m.Ignition)
 	for _, x := range m.UserData.Layers {
 		if ignconfig.Recognise([]byte(x.Data.Reveal())) != ignconfig.None {
 			configs = append(configs, x)
 		}
 	}
-	if len(configs) > 0 || m.DataSource == "ignition" {
+	if o.Login == "" && (len(configs) > 0 || m.DataSource == "ignition") {
 		known = ignitionUser
 	}
 	for _, u := range m.Users {
 		switch {
 		case u.Default && u.Name != "":
 			known = u.Name
-		case !u.Default && len(u.SSHAuthorizedKeys) > 0 && len(m.SSH.AuthorizedKeys) == 0:
+		case !u.Default && len(m.SSH.AuthorizedKeys) == 0 && (len(u.SSHAuthorizedKeys) > 0 || !u.Password.IsZero() || !u.PasswordHash.IsZero()):
 			return u.Name
 		}
 	}
@@ -86,21 +95,21 @@ func distribution(name string) string {
 	return name
 }
 
-// ignitionLogin is the first user of a config who has keys.
+// ignitionLogin is the first user of a config who has keys or a password.
 func ignitionLogin(x machine.Layer) string {
 	c, l := ignconfig.Read(diag.Origin{}, []byte(x.Data.Reveal()))
 	if l.HasErrors() {
 		return ""
 	}
 	for _, u := range c.Types().Passwd.Users {
-		if len(u.SSHAuthorizedKeys) > 0 {
+		if len(u.SSHAuthorizedKeys) > 0 || u.PasswordHash != nil {
 			return u.Name
 		}
 	}
 	return ""
 }
 
-// cloudLogin is the first user of a cloud-config who has keys.
+// cloudLogin is the first user of a cloud-config who has keys or a password.
 func cloudLogin(x machine.Layer) string {
 	data := []byte(x.Data.Reveal())
 	if cloudconfig.Recognise(data) != cloudconfig.CloudConfig {
@@ -116,12 +125,16 @@ func cloudLogin(x machine.Layer) string {
 	}
 	for _, u := range users.Content {
 		var entry struct {
-			Name    string    `yaml:"name"`
-			Keys    yaml.Node `yaml:"ssh_authorized_keys"`
-			Dashed  yaml.Node `yaml:"ssh-authorized-keys"`
-			Imports yaml.Node `yaml:"ssh_import_id"`
+			Name     string    `yaml:"name"`
+			Keys     yaml.Node `yaml:"ssh_authorized_keys"`
+			Dashed   yaml.Node `yaml:"ssh-authorized-keys"`
+			Imports  yaml.Node `yaml:"ssh_import_id"`
+			Hash     yaml.Node `yaml:"passwd"`
+			Hashed   yaml.Node `yaml:"hashed_passwd"`
+			Password yaml.Node `yaml:"plain_text_passwd"`
 		}
-		if u.Kind == yaml.MappingNode && u.Decode(&entry) == nil && entry.Keys.Kind+entry.Dashed.Kind+entry.Imports.Kind != 0 {
+		if u.Kind == yaml.MappingNode && u.Decode(&entry) == nil &&
+			entry.Keys.Kind+entry.Dashed.Kind+entry.Imports.Kind+entry.Hash.Kind+entry.Hashed.Kind+entry.Password.Kind != 0 {
 			return entry.Name
 		}
 	}

@@ -26,18 +26,26 @@ func TestLogin(t *testing.T) {
 		{"release before image", "ubuntu.img", "fedora", machine.Machine{Guest: machine.Guest{Release: "fedora-41"}}},
 		{"image that only begins so", "debianish.img", "", machine.Machine{}},
 		{"user with keys", "debian.qcow2", "ada", machine.Machine{Users: []machine.User{{Name: "bob"}, {Name: "ada", SSHAuthorizedKeys: []string{"k"}}}}},
+		{"user with a password", "debian.qcow2", "bob", machine.Machine{Users: []machine.User{{Name: "bob", Password: secret.New("p")}, {Name: "ada", SSHAuthorizedKeys: []string{"k"}}}}},
+		{"user with a hash", "debian.qcow2", "ada", machine.Machine{Users: []machine.User{{Name: "bob"}, {Name: "ada", PasswordHash: secret.New("$6$")}}}},
+		{"user that a shell would run", "debian.qcow2", "", machine.Machine{Users: []machine.User{{Name: "$(reboot)", SSHAuthorizedKeys: []string{"k"}}}}},
 		{"default user of another name", "debian.qcow2", "admin", machine.Machine{SSH: keys, Users: []machine.User{{Default: true, Name: "admin"}}}},
 		{"user-data", "debian.qcow2", "eve", machine.Machine{UserData: user("#cloud-config\nusers: [default, {name: bob}, {name: eve, ssh_authorized_keys: [k]}]\n")}},
 		{"user-data without keys", "debian.qcow2", "debian", machine.Machine{UserData: user("#cloud-config\nusers: [default, {name: bob}]\n")}},
+		{"user-data with a hash", "debian.qcow2", "eve", machine.Machine{UserData: user("#cloud-config\nusers: [default, {name: bob}, {name: eve, passwd: $6$}]\n")}},
 		{"script", "debian.qcow2", "debian", machine.Machine{UserData: user("#!/bin/sh\n")}},
 		{"broken user-data", "", "", machine.Machine{UserData: user("#cloud-config\nusers: {a: [\n")}},
 		{"Ignition", "", "core", machine.Machine{DataSource: "ignition"}},
 		{"Ignition with users", "", "ops", machine.Machine{Ignition: layers(`{"ignition": {"version": "3.0.0"}, "passwd": {"users": [{"name": "x"}, {"name": "ops", "sshAuthorizedKeys": ["k"]}]}}`)}},
 		{"Butane as user-data", "", "ops", machine.Machine{UserData: user("variant: fcos\nversion: 1.5.0\npasswd: {users: [{name: ops, ssh_authorized_keys: [k]}]}\n")}},
+		{"Ignition with a hash", "", "ops", machine.Machine{Ignition: layers(`{"ignition": {"version": "3.0.0"}, "passwd": {"users": [{"name": "ops", "passwordHash": "$6$"}]}}`)}},
 	} {
-		if got := login(c.m, c.image); got != c.want {
+		if got := Login(c.m, Options{Image: c.image}); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
+	}
+	if got := Login(machine.Machine{DataSource: "ignition"}, Options{Login: "ops"}); got != "ops" {
+		t.Errorf("the image's own: %q", got)
 	}
 }
 
