@@ -52,14 +52,13 @@ type boot struct {
 
 // boot judges as the script does: a boot that goes on counts before the one that was.
 func (p *pages) boot(m client.Machine) boot {
-	switch daemon.Status(m.Status) {
-	case daemon.PoweringUp, daemon.WaitForLaunch:
+	s := daemon.Status(m.Status)
+	switch {
+	case m.FirstBootRunning || s == daemon.PoweringUp || s == daemon.WaitForLaunch:
 		if m.Progress == nil {
 			return boot{Kind: "going", Text: p.text("machines.waiting")}
 		}
 		return boot{Kind: "going", Text: p.stage(string(m.Progress.Stage)), Module: m.Progress.Module}
-	}
-	switch {
 	case m.FirstBoot != nil && !m.FirstBoot.OK:
 		b := boot{Kind: "failed"}
 		if len(m.FirstBoot.Reasons) > 0 {

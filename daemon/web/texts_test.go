@@ -88,7 +88,9 @@ func TestBoot(t *testing.T) {
 		"done":                 {client.Machine{Status: string(daemon.Up), Initialized: true, FirstBoot: final(true)}, boot{Kind: "ok"}},
 		"failed":               {client.Machine{Status: string(daemon.Up), FirstBoot: final(false, "no disk", "no net")}, boot{Kind: "failed", Text: "no disk"}},
 		"failed, and no words": {client.Machine{Status: string(daemon.Down), FirstBoot: final(false)}, boot{Kind: "failed"}},
-		"still ending":         {client.Machine{Status: string(daemon.Rebooting), FirstBoot: final(true)}, boot{Kind: "ok"}},
+		"again": {client.Machine{Status: string(daemon.Up), Initialized: true, FirstBoot: final(true), FirstBootRunning: true,
+			Progress: &client.Progress{Stage: "modules-final"}}, boot{Kind: "going", Text: "Final"}},
+		"still ending": {client.Machine{Status: string(daemon.Rebooting), FirstBoot: final(true)}, boot{Kind: "ok"}},
 	} {
 		if got := p.boot(tt.m); got != tt.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tt.want)

@@ -10,6 +10,9 @@ export interface Hook<R> {
   end: () => Promise<void>;
 }
 
+/** How often what follows may have something following it in turn: an answer that leads to the next question. */
+const rounds = 8;
+
 /** hook calls a hook as a page does. */
 export async function hook<R>(use: () => R): Promise<Hook<R>> {
   const root = {nodeType: 1, childNodes: [], firstChild: null} as unknown as Element;
@@ -18,13 +21,10 @@ export async function hook<R>(use: () => R): Promise<Hook<R>> {
     now = use();
     return null;
   };
-  const settle = () => new Promise((done) => setImmediate(done));
+  const settle = () => new Promise<void>((done) => setImmediate(done));
   const does = async (what: () => unknown) => {
-    await act(async () => {
-      await what();
-      await settle();
-    });
-    await act(settle as () => Promise<void>);
+    await act(async () => void await what());
+    for (let i = 0; i < rounds; i++) await act(settle);
   };
   await does(() => render(h(Part, {}), root));
   return {now: () => now, does: (what) => does(() => what(now)), end: () => does(() => render(null, root))};

@@ -9,11 +9,11 @@ const view = (more: Partial<View> = {}): View => ({search: '', group: 'all', by:
 const ids = (list: Machine[]) => list.map((m) => m.id).join('');
 
 test('a status changes the machine at once, and asks for the rest of it', () => {
-  const before = byId([machine('1', {status: 'up', addresses: ['10.0.0.1'], reason: 'x', progress: {stage: 'done', time: ''}}), machine('2')]);
+  const before = byId([machine('1', {status: 'up', addresses: ['10.0.0.1'], reason: 'x', firstBootRunning: true, progress: {stage: 'done', time: ''}}), machine('2')]);
   const {machines, stale} = applyEvents(before, [event('machine.status', '1', {status: 'down'})]);
   const now = machines.get('1');
   assert.equal(now?.status, 'down');
-  assert.deepEqual([now?.addresses, now?.reason, now?.progress], [undefined, undefined, undefined]);
+  assert.deepEqual([now?.addresses, now?.reason, now?.progress, now?.firstBootRunning], [undefined, undefined, undefined, undefined]);
   assert.deepEqual([...stale], ['1']);
   assert.equal(machines.get('2'), before.get('2'), 'the others are the same objects');
   assert.equal(before.get('1')?.status, 'up', 'what was is not written to');
@@ -45,6 +45,7 @@ test('a boot that goes on counts before the one that was', () => {
   assert.equal(bootOf(machine('1', {status: 'reboot_in_progress', firstBoot: done})), 'ok', 'what it was before goes on until the guest is down');
   assert.equal(bootOf(machine('1', {status: 'down', progress: {stage: 'booting', time: 't'}})), 'none', 'it was stopped while it booted');
   assert.equal(bootOf(machine('1', {status: 'down', initialized: true})), 'ok', 'a guest of an answer file says nothing else');
+  assert.equal(bootOf(machine('1', {status: 'up', initialized: true, firstBoot: done, firstBootRunning: true})), 'going', 'it is set up anew');
   assert.equal(bootOf(machine('1', {status: 'up', progress: {stage: 'booting', time: 't'}})), 'none', 'it was taken to be up');
 });
 

@@ -27,10 +27,12 @@ export function BootPanel({machine: m, documents}: {machine: Machine; documents:
   if (!m.started) return <div class="empty"><h2>{words.never}</h2><p class="empty__text">{words.neverText}</p></div>;
   const old = shown.length === 0 && !live && reports && m.firstBoot ? m.firstBoot : undefined;
   const boot = old ? recorded(old) : chart(shown, {started: index <= 0 ? m.started : undefined, now, running: going});
-  const first = verdictHere || old || !m.firstBoot;
+  // While first boot runs anew, the verdict on the one before says nothing of it.
+  const verdict = m.firstBootRunning ? undefined : m.firstBoot;
+  const first = verdictHere || old || !verdict;
   return (
     <div class="stack">
-      {m.firstBoot && <Verdict machine={m} boot={m.firstBoot} modules={verdictHere ? shown.flatMap((r) => r.modules ?? []) : []} documents={documents} />}
+      {verdict && <Verdict machine={m} boot={verdict} modules={verdictHere ? shown.flatMap((r) => r.modules ?? []) : []} documents={documents} />}
       <section class="card" aria-labelledby="boot-title">
         <header class="card__head">
           <h2 id="boot-title">{first ? words.title : going ? words.now : words.later}</h2>

@@ -25,7 +25,7 @@ export function Facts({machine: m}: {machine: Machine}) {
       <header class="card__head"><h2 id="facts-title">{words.title}</h2></header>
       <dl class="pairs card__body">
         <Pair name={words.addresses}>{(m.addresses ?? []).length > 0 ? m.addresses?.map((a) => <Copied key={a} what={words.addresses} text={a} />) : <span class="muted">{live ? words.noAddresses : words.noAddressesOff}</span>}</Pair>
-        <Pair name={words.ssh}><SSH machine={m} login={template?.login} live={live} /></Pair>
+        <Pair name={words.ssh}><SSH machine={m} live={live} /></Pair>
         {m.started && <Pair name={words.started}><RelativeTime time={m.started} />{live && <div class="muted">{around(words.running, <Elapsed from={m.started} />)}</div>}</Pair>}
         {m.ended && !live && <Pair name={words.ended}><RelativeTime time={m.ended} /></Pair>}
         <Pair name={words.created}><RelativeTime time={m.created} /></Pair>
@@ -72,9 +72,9 @@ function Pair({name, children}: {name: string; children: ComponentChildren}) {
 }
 
 /** How to reach the guest by SSH: a port of the daemon's host leads there. */
-function SSH({machine: m, login, live}: {machine: Machine; login: string | undefined; live: boolean}) {
+function SSH({machine: m, live}: {machine: Machine; live: boolean}) {
   if (!m.sshPort) return <span class="muted">{live ? words.sshNone : words.sshOff}</span>;
-  return <><Copied what={words.ssh} text={`ssh -p ${m.sshPort} ${login ? login + '@' : ''}127.0.0.1`} /><div class="small muted">{words.sshWhere}</div></>;
+  return <><Copied what={words.ssh} text={`ssh -p ${m.sshPort} ${m.login ? m.login + '@' : ''}127.0.0.1`} /><div class="small muted">{words.sshWhere}</div></>;
 }
 
 /** A text in letters of one width, with a button that copies it. */

@@ -8,10 +8,11 @@ import {Notice} from './notice';
 import {problemText} from '../lib/problem';
 import {SeedView} from './seedview';
 
-/** The files that the guest of a machine was given at its last start; of one that has stopped, those of its next start. */
+/** The files that the guest of a machine was given at its last start, without their secrets when it has stopped; where they are not kept, those of its
+ * next start. */
 export default function Given({machine}: {machine: Machine}) {
   const [reveal, setReveal] = useState(false);
-  const {seed, asked, error} = useGiven(machine, reveal);
+  const {seed, asked, error, maskedOnly} = useGiven(machine, reveal);
   const gone = asked && seed !== undefined && !hasFiles(seed);
   const next = useKept(gone ? machine : undefined, '', reveal);
   const shown = gone ? next.seed : seed;
@@ -19,11 +20,12 @@ export default function Given({machine}: {machine: Machine}) {
     <section class="preview" aria-label={texts.given.title}>
       <header class="preview__head">
         <h2>{texts.given.title}</h2>
-        {shown && <div class="preview__options"><CheckField label={texts.reveal} checked={reveal} onValue={setReveal} /></div>}
+        {shown && (gone || !maskedOnly) && <div class="preview__options"><CheckField label={texts.reveal} checked={reveal} onValue={setReveal} /></div>}
       </header>
       {(!asked || gone && !next.asked) && <p class="muted" role="status">{texts.loading}</p>}
       {(error ?? next.error) !== undefined && <Notice kind="bad">{problemText(error ?? next.error)}</Notice>}
       {asked && !seed && error === undefined && <div class="empty"><Icon name="file" /><h3>{texts.given.none}</h3><p class="empty__text">{texts.given.noneText}</p></div>}
+      {maskedOnly && !gone && <Notice>{texts.given.masked}</Notice>}
       {gone && <Notice>{texts.given.gone}</Notice>}
       {shown && <SeedView seed={shown} />}
     </section>

@@ -1,7 +1,7 @@
 import type {ComponentChildren} from 'preact';
 import {useEffect, useMemo, useState} from 'preact/hooks';
 import {againOf, type Again} from '../lib/again';
-import {hasFiles, useGiven, useKept} from '../lib/last';
+import {useBase, type Base} from '../lib/last';
 import {useRender, type Question, type Rendering} from '../lib/render';
 import {changes, compared, groupsOf} from '../lib/seedtree';
 import {fill} from '../lib/texts';
@@ -53,19 +53,19 @@ export default function Preview({documents, settings, machine, generation, initi
   const seed = result?.seeds[0];
   const active = source || seed?.dataSource || settings?.dataSource || '';
   const base = useBase(machine, seed, source, reveal);
-  const before = compare ? base?.seed : undefined;
+  const before = compare && !base?.blind ? base?.seed : undefined;
   return (
     <section class="preview" aria-label={texts.title} data-busy={rendering.busy}>
       <header class="preview__head">
         <h2>{texts.title}</h2>
         <div class="preview__options">
-          {base && <CheckField label={texts.compare[base.of]} checked={compare} onValue={setCompare} />}
+          {base && <CheckField label={texts.compare[base.of]} checked={compare && !base.blind} disabled={base.blind} onValue={setCompare} />}
           <CheckField label={texts.reveal} checked={reveal} onValue={setReveal} />
         </div>
       </header>
       <Sources active={active} own={source === ''} onChange={setSource}>
         <State {...{rendering, quiet, onPlace}} empty={!machine && !full?.length} />
-        {result && seed && <Next {...{seed, before, reveal}} of={base?.of ?? 'start'} again={againOf(machine, result, {initialize, generation})} />}
+        {result && seed && <Next {...{seed, before, reveal, base}} again={againOf(machine, result, {initialize, generation})} />}
         {result?.seeds.map((s, _, all) => (
           <div key={`${s.namespace}/${s.name}`} class="stack stack--tight">
             {all.length > 1 && <h3>{texts.machine} <code>{s.namespace}/{s.name}</code></h3>}
@@ -75,18 +75,6 @@ export default function Preview({documents, settings, machine, generation, initi
       </Sources>
     </section>
   );
-}
-
-/** What the files are compared with. */
-interface Base { seed: Seed; of: 'start' | 'kept' }
-
-/** useBase is what the guest was given at its last start, and where that is not there, or is of another data source, what the kept definition makes. */
-function useBase(machine: Machine | undefined, seed: Seed | undefined, source: string, reveal: boolean): Base | undefined {
-  const given = useGiven(machine?.started ? machine : undefined, reveal);
-  const own = given.seed && hasFiles(given.seed) && given.seed.dataSource === seed?.dataSource ? given.seed : undefined;
-  const kept = useKept(seed && !own && (given.asked || !machine?.started) ? machine : undefined, source, reveal);
-  if (own) return {seed: own, of: 'start'};
-  return kept.seed && kept.seed.dataSource === seed?.dataSource ? {seed: kept.seed, of: 'kept'} : undefined;
 }
 
 type Ask = Pick<PreviewProps, 'settings' | 'machine'> & {source: string; reveal: boolean; generation: number};
@@ -130,11 +118,11 @@ function State({rendering, quiet, onPlace, empty}: {rendering: Rendering; quiet:
 }
 
 /** What the next start is to the guest, and how many files are different. */
-function Next({seed, before, of, again, reveal}: {seed: Seed; before: Seed | undefined; of: Base['of']; again: Again; reveal: boolean}) {
+function Next({seed, before, base, again, reveal}: {seed: Seed; before: Seed | undefined; base: Base | undefined; again: Again; reveal: boolean}) {
   const n = useMemo(() => (before ? changes(compared(groupsOf(seed), groupsOf(before))) : 0), [seed, before]);
   const masked = !reveal && groupsOf(seed).some((g) => g.entries.some((e) => e.file.masked));
-  const words = texts.differences[of];
-  const said = [texts.again[again], before && (n ? fill(words[n === 1 ? 1 : 2]!, {n}) : words[0]), before && masked && texts.maskedSame].filter(Boolean);
+  const words = texts.differences[base?.of ?? 'given'];
+  const said = [texts.again[again], base?.blind && texts.blind, before && (n ? fill(words[n === 1 ? 1 : 2]!, {n}) : words[0]), before && masked && texts.maskedSame].filter(Boolean);
   return <p class={`preview__next preview__next--${again}`}><Icon name={icons[again]} /><span>{said.join(' ')}</span></p>;
 }
 

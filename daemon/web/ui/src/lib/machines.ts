@@ -43,9 +43,9 @@ export const ended = (stage: string): boolean => stage === 'done' || stage === '
 
 /** What the last run said does not hold for the next one. */
 function withStatus(m: Machine, status: Status): Machine {
-  const {reason: _, progress, addresses, ...rest} = m;
+  const {reason: _, progress, addresses, firstBootRunning, ...rest} = m;
   const fresh = status === 'wait_for_launch' || status === 'down';
-  return {...rest, status, ...(fresh || !progress ? {} : {progress}), ...(fresh || !addresses ? {} : {addresses})};
+  return {...rest, status, ...(fresh ? {} : {...(progress ? {progress} : {}), ...(addresses ? {addresses} : {}), ...(firstBootRunning ? {firstBootRunning} : {})})};
 }
 
 /** replace puts machines that were read again into the list; a machine that is gone is in gone. A new one is behind the others, as it is the youngest. */
@@ -61,7 +61,7 @@ export type Boot = 'none' | 'going' | 'ok' | 'failed';
 
 /** bootOf judges by what the machine says; a boot that is under way counts before the one that was. */
 export function bootOf(m: Machine): Boot {
-  if (m.status === 'powering_up' || m.status === 'wait_for_launch') return 'going';
+  if (m.firstBootRunning || m.status === 'powering_up' || m.status === 'wait_for_launch') return 'going';
   if (m.firstBoot) return m.firstBoot.ok ? 'ok' : 'failed';
   return m.initialized ? 'ok' : 'none';
 }

@@ -8,7 +8,6 @@ import {Lazy} from '../components/lazy';
 import {Notice} from '../components/notice';
 import {Pill, StatusPill} from '../components/status';
 import {Tabs} from '../components/tabs';
-import {running} from '../lib/actions';
 import type {Machine} from '../lib/types';
 import {useDocuments, useMachine, type Live, type MachineData} from '../lib/usemachine';
 import texts from '../texts/machine.json';
@@ -56,9 +55,9 @@ function Head({live: {machine: m, take}}: {live: Live}) {
 
 /** Whether the machine's guest has set itself up. */
 function Initialized({machine: m}: {machine: Machine}) {
+  if (m.firstBootRunning) return <Pill tone="busy">{m.initialized ? texts.verdict.bootingAgain : texts.verdict.bootingFirst}</Pill>;
   if (m.firstBoot && !m.firstBoot.ok) return <Pill tone={m.firstBoot.stage === 'failed' ? 'bad' : 'warn'}>{m.firstBoot.stage === 'failed' ? texts.verdict.failedShort : texts.verdict.partly}</Pill>;
   if (m.initialized) return <Pill tone="ok">{texts.verdict.initialized}</Pill>;
-  if (running(m.status)) return <Pill tone="busy">{texts.verdict.bootingFirst}</Pill>;
   return <Pill tone="idle">{texts.verdict.notYet}</Pill>;
 }
 
