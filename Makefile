@@ -33,7 +33,7 @@ EXTENDED_WITHIN ?= 3600
 
 # Every fuzz target, as directory:function. internal/archtest holds it complete.
 FUZZ = \
-	./daemon/api:FuzzMask \
+	./daemon/mask:FuzzMask \
 	./daemon/ovirtapi:FuzzSearch \
 	./daemon/server:FuzzExpect \
 	./datasource/internal/ignition:FuzzCompose \

@@ -160,12 +160,13 @@ func (d *Daemon) launch(ctx context.Context, v *vm, o StartOptions) error {
 		return errors.Join(err, undone)
 	}
 	d.connect(v, client)
+	copied := d.copyGiven(d.now(v), m)
 	err = d.publish(context.WithoutCancel(ctx), v, func(s *state) error {
-		s.Status, s.run.Before = PoweringUp, nil
+		s.Status, s.run.Before, s.run.Kept = PoweringUp, nil, len(copied) > 0
 		return nil
 	}, func(s *state) []Event {
 		return append([]Event{s.status("The guest of VM " + s.Name + " boots")}, s.begin(l)...)
-	})
+	}, copied...)
 	d.watch(v, client)
 	return err
 }

@@ -94,6 +94,8 @@ type run struct {
 	Again    bool `json:"again,omitempty"`
 	// Delivery is how the guest of this run got its seed, where that was asked for the run.
 	Delivery string `json:"delivery,omitempty"`
+	// Kept means that there is a copy of what the guest of this run was given.
+	Kept bool `json:"kept,omitempty"`
 	// Grace is how long a guest may take that was asked to shut down; 0 means that it is not asked.
 	Grace time.Duration `json:"grace,omitempty"`
 	// Removing means that Remove has begun; KeepDisks is its option.

@@ -2,8 +2,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 
 	"github.com/vmseed/vmseed"
 	"github.com/vmseed/vmseed/diag"
@@ -18,6 +16,9 @@ type Rendering struct {
 	// Machine is placed.
 	Machine machine.Machine
 	Seed    seed.Seed
+	// Copy, of a run that is over, stands for both: what its guest was given, with all that is secret masked, as the JSON of a
+	// client.Seed.
+	Copy []byte
 }
 
 // RenderOptions change what is rendered.
@@ -83,32 +84,6 @@ func (d *Daemon) render(m machine.Machine, o RenderOptions) (seed.Seed, diag.Lis
 		return key, nil
 	})
 	return s, l
-}
-
-// Given returns what the guest of a VM was given at its last start, and the machine that it was started as. The error is
-// a *NotFoundError for a VM that never ran.
-func (d *Daemon) Given(ctx context.Context, id string) (Rendering, error) {
-	_, s, err := d.find(id)
-	if err != nil {
-		return Rendering{}, err
-	}
-	given, err := d.launcher.Given(d.dir(s))
-	if errors.Is(err, fs.ErrNotExist) {
-		return Rendering{}, &NotFoundError{Kind: "run of the machine", ID: id}
-	}
-	if err != nil {
-		return Rendering{}, err
-	}
-	documents := s.wished()
-	switch {
-	case s.RunOnce:
-		documents = s.RunDocuments
-	case s.started != nil:
-		documents = s.started
-	}
-	m, _ := d.machine(ctx, s.owned(), documents)
-	given.Machine = seed.Name{Namespace: s.Namespace, Name: s.Name}
-	return Rendering{Machine: m, Seed: given}, nil
 }
 
 // RunsFirstBoot reports whether a start of a VM that asks for first boot runs it, with a machine that Render has placed for that VM.

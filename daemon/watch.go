@@ -50,6 +50,7 @@ func (d *Daemon) unwatch(v *vm) { _ = d.settled(d.ctx, v) }
 
 // follow takes in a VM's events until it has ended, and reports whether it shall be started again.
 func (d *Daemon) follow(v *vm, client *supervisor.Client) (again bool) {
+	d.keepGiven(v)
 	for {
 		d.answers(v, client)
 		err := client.Events(d.ctx, d.now(v).run.Sequence, func(e supervisor.Event) error {

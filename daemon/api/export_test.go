@@ -8,9 +8,3 @@ func Routes() []string {
 	}
 	return out
 }
-
-// Mask is mask.
-func Mask(text string, values ...string) string {
-	out, _ := mask(text, values)
-	return out
-}

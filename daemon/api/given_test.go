@@ -3,8 +3,11 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -82,11 +85,35 @@ func TestGiven(t *testing.T) {
 						}
 					}
 				}
-				if given.Seeds[0].DataSource != source {
-					t.Errorf("the data source is %q", given.Seeds[0].DataSource)
+				if given.Seeds[0].DataSource != source || given.MaskedOnly {
+					t.Errorf("the data source is %q, masked only: %t", given.Seeds[0].DataSource, given.MaskedOnly)
 				}
 			}
+			s.staysMasked(t, id)
 		})
+	}
+}
+
+// staysMasked stops a machine: what its guest was given is shown as before, and never again with its secrets.
+func (s *service) staysMasked(t *testing.T, id string) {
+	t.Helper()
+	running, err := s.Given(t.Context(), id, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Stop(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	for _, reveal := range []bool{false, true} {
+		stopped, err := s.Given(t.Context(), id, reveal)
+		if err != nil || !stopped.MaskedOnly || len(stopped.Seeds) != 1 {
+			t.Fatalf("%+v, %v", stopped, err)
+		}
+		want, err1 := json.Marshal(running.Seeds)
+		got, err2 := json.Marshal(stopped.Seeds)
+		if err := errors.Join(err1, err2); err != nil || !bytes.Equal(want, got) {
+			t.Errorf("reveal %t: the guest was given %s, and is said to have got %s; %v", reveal, want, got, err)
+		}
 	}
 }
 

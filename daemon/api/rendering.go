@@ -1,23 +1,19 @@
 package api
 
 import (
-	"fmt"
+	"encoding/json"
 	"net/http"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/vmseed/vmseed"
 	"github.com/vmseed/vmseed/daemon"
 	"github.com/vmseed/vmseed/daemon/client"
+	"github.com/vmseed/vmseed/daemon/mask"
 	"github.com/vmseed/vmseed/secret"
-	"github.com/vmseed/vmseed/seed"
 )
 
-const (
-	// maxFile is how much of a file an answer holds, maxFiles of all files together, in bytes.
-	maxFile  = 4 << 20
-	maxFiles = 64 << 20
-)
+// maxFiles is how much of all files together an answer holds, in bytes.
+const maxFiles = 64 << 20
 
 // render says what guests would read. Nothing is stored.
 func (a *api) render(w http.ResponseWriter, r *http.Request) error {
@@ -78,9 +74,18 @@ func (a *api) given(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	budget := maxFiles
-	v := view{reveal: reveal, secrets: secretsOf(g.Machine), budget: &budget}
-	return answer(w, http.StatusOK, client.RenderResult{Seeds: []client.Seed{v.seed(g.Seed)}, Diagnostics: []client.Diagnostic{}})
+	out := client.RenderResult{Seeds: make([]client.Seed, 1), Diagnostics: []client.Diagnostic{}}
+	if g.Copy != nil {
+		out.MaskedOnly = true
+		err = json.Unmarshal(g.Copy, &out.Seeds[0])
+	} else {
+		v := mask.View{Secrets: mask.Of(g.Machine), Reveal: reveal, Room: maxFiles}
+		out.Seeds[0] = v.Seed(g.Seed)
+	}
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, out)
 }
 
 // rendered renders documents for each of the data sources, for a machine that there is if one is named.
@@ -101,7 +106,7 @@ func (a *api) rendered(r *http.Request, q client.RenderRequest, machine string) 
 	if err != nil {
 		return out, err
 	}
-	budget := maxFiles
+	room := maxFiles
 	for _, source := range sources {
 		if l.HasErrors() {
 			break
@@ -117,8 +122,9 @@ func (a *api) rendered(r *http.Request, q client.RenderRequest, machine string) 
 			out.FirstBoot = &first
 		}
 		for _, x := range renderings {
-			v := view{reveal: q.Reveal, secrets: secretsOf(x.Machine), budget: &budget}
-			out.Seeds = append(out.Seeds, v.seed(x.Seed))
+			v := mask.View{Secrets: mask.Of(x.Machine), Reveal: q.Reveal, Room: room}
+			out.Seeds = append(out.Seeds, v.Seed(x.Seed))
+			room = v.Room
 		}
 	}
 	l = l.Sorted()
@@ -127,72 +133,6 @@ func (a *api) rendered(r *http.Request, q client.RenderRequest, machine string) 
 	}
 	out.Diagnostics = client.Diagnostics(l)
 	return out, nil
-}
-
-// view shows the files of a machine's seed.
-type view struct {
-	reveal  bool
-	secrets []string
-	// budget is how many bytes there is room for.
-	budget *int
-}
-
-func (v view) seed(s seed.Seed) client.Seed {
-	out := client.Seed{Namespace: s.Machine.Namespace, Name: s.Machine.Name, DataSource: s.DataSource, InstanceID: s.Identity.InstanceID,
-		UUID: s.Identity.UUID, Hostname: s.Identity.Hostname, KernelArgs: s.KernelArgs, Seal: s.Seal}
-	for _, x := range s.Volumes {
-		volume := client.Volume{Name: x.Name, Label: x.Label, Format: x.Format, Image: x.Path, Files: []client.File{}}
-		for _, f := range x.Files {
-			volume.Files = append(volume.Files, v.file(f.Path, fmt.Sprintf("%04o", orDefault(f.Mode)), f.Content))
-		}
-		out.Volumes = append(out.Volumes, volume)
-	}
-	for _, t := range s.Trees {
-		tree := client.Tree{Name: t.Name, Roots: t.Roots, Tokens: string(t.Tokens), HopLimit: t.HopLimit, Files: []client.File{}}
-		for _, b := range t.Blobs {
-			f := v.file(b.Path, "", b.Content)
-			f.ContentType, f.Sealable = b.ContentType, b.Sealable
-			tree.Files = append(tree.Files, f)
-		}
-		out.Trees = append(out.Trees, tree)
-	}
-	for _, f := range s.Firmware.FwCfg {
-		out.Firmware = append(out.Firmware, v.file(f.Name, "", f.Content))
-	}
-	for _, c := range s.Firmware.Credentials {
-		out.Credentials = append(out.Credentials, v.file(c.Name, "", c.Content))
-	}
-	for _, x := range s.Firmware.SMBIOS {
-		out.SMBIOS = append(out.SMBIOS, fmt.Sprintf("type %d %s=%s", x.Type, x.Field, x.Value))
-	}
-	return out
-}
-
-// orDefault is the mode of a file in a volume.
-func orDefault(mode uint32) uint32 {
-	if mode == 0 {
-		return 0o644
-	}
-	return mode
-}
-
-func (v view) file(path, mode string, content secret.Text) client.File {
-	f := client.File{Path: path, Mode: mode, Size: content.Len()}
-	text := content.Reveal()
-	if !v.reveal {
-		text, f.Masked = mask(text, v.secrets)
-	}
-	f.Binary = !utf8.ValidString(text)
-	limit := max(0, min(maxFile, *v.budget))
-	if len(text) > limit {
-		f.Truncated = true
-		for text = text[:limit]; !f.Binary && !utf8.ValidString(text); {
-			text = text[:len(text)-1]
-		}
-	}
-	*v.budget -= len(text)
-	f.Content = secret.New(text)
-	return f
 }
 
 // convert writes documents in another form.

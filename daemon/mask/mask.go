@@ -1,14 +1,22 @@
-package api
+// Package mask shows what guests are given without what is secret in it: passwords, hashes, private keys, tokens, and whatever
+// a machine's fields say is secret, however it is written or packed. It is for the eyes of people who look over a shoulder, and
+// no border: a secret that no field and no name beside it tells of is not found.
+package mask
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
+	"encoding/xml"
+	"html"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/vmseed/vmseed/internal/bounded"
@@ -19,21 +27,22 @@ import (
 // masked is what stands where a secret was.
 const masked = "******"
 
+// Secrets are values that are not shown, in the forms in which documents write them, the longest first.
+type Secrets []string
+
 // shortest is the length of the shortest value that is looked for everywhere; one that is shorter would be found in the
 // middle of words.
 const shortest = 4
 
-// secretsOf returns the values of a machine that are secret by their field, the longest first.
-func secretsOf(m machine.Machine) []string {
-	var out []string
+// Of returns the values of a machine that are secret by their field.
+func Of(m machine.Machine) Secrets {
+	var values []string
 	add := func(text string) {
-		if len(text) >= shortest {
-			out = append(out, text)
-		}
+		values = append(values, text)
 		// In YAML each line of a text is indented.
 		for _, line := range strings.Split(text, "\n") {
 			if line = strings.TrimSpace(line); len(line) >= 16 && line != text {
-				out = append(out, line)
+				values = append(values, line)
 			}
 		}
 	}
@@ -60,8 +69,35 @@ func secretsOf(m machine.Machine) []string {
 			add(f.Content.Reveal())
 		}
 	}
-	slices.SortFunc(out, func(a, b string) int { return len(b) - len(a) })
+	return Values(values...)
+}
+
+// Values makes Secrets of values. Those that are too short to be told from parts of words are left to what stands beside them.
+func Values(values ...string) Secrets {
+	var out Secrets
+	for _, v := range values {
+		if len(v) >= shortest {
+			out = append(out, written(v)...)
+		}
+	}
+	slices.SortFunc(out, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	return slices.Compact(out)
+}
+
+// written are the forms of a value: as it is, as strings of JSON, YAML and XML have it, in a URL, in base64 and in Windows' UTF-16.
+func written(v string) []string {
+	var wide []byte
+	for _, unit := range utf16.Encode([]rune(v)) {
+		wide = binary.LittleEndian.AppendUint16(wide, unit)
+	}
+	var inXML strings.Builder
+	_ = xml.EscapeText(&inXML, []byte(v)) // a strings.Builder takes everything
+	out := []string{v, inJSON(v, false), inJSON(v, true), strings.ReplaceAll(v, "'", "''"), html.EscapeString(v), inXML.String(),
+		url.PathEscape(v), url.QueryEscape(v), string(wide)}
+	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+		out = append(out, e.EncodeToString([]byte(v)), e.EncodeToString(wide))
+	}
+	return out
 }
 
 // word is a part of a name that says that its value is secret.
@@ -95,24 +131,22 @@ var (
 	document = regexp.MustCompile(`^\s*(?:\{\s*"|#cloud-config|#!|## template:)`)
 )
 
-// mask replaces what is secret in a text: the given values however they are written, and what looks like a password, a
-// hash or a private key. It reports whether there was any.
-func mask(text string, values []string) (string, bool) {
-	out := maskDepth(text, values, 0)
+// Text replaces what is secret in a text: the values, and what looks like a password, a hash or a private key. It reports whether
+// there was any.
+func (s Secrets) Text(text string) (string, bool) {
+	out := s.depth(text, 0)
 	return out, out != text
 }
 
 // maxCoats is how many times something may be encoded, one in the other.
 const maxCoats = 3
 
-func maskDepth(text string, values []string, depth int) string {
+func (s Secrets) depth(text string, depth int) string {
 	if !utf8.ValidString(text) {
-		return maskBinary(text, values, depth)
+		return s.binary(text, depth)
 	}
-	for _, v := range values {
-		for _, written := range []string{v, inJSON(v), base64.StdEncoding.EncodeToString([]byte(v))} {
-			text = strings.ReplaceAll(text, written, masked)
-		}
+	for _, v := range s {
+		text = strings.ReplaceAll(text, v, masked)
 	}
 	text = privateKey.ReplaceAllString(text, masked)
 	text = cryptHash.ReplaceAllString(text, masked)
@@ -137,14 +171,14 @@ func maskDepth(text string, values []string, depth int) string {
 	if depth >= maxCoats {
 		return text
 	}
-	return maskCoats(text, values, depth+1)
+	return s.coats(text, depth+1)
 }
 
-// inJSON is how a text stands inside a string of JSON.
-func inJSON(s string) string {
+// inJSON is how a text stands inside a string of JSON, of a program that takes care of HTML or of another.
+func inJSON(s string, escapeHTML bool) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
+	e.SetEscapeHTML(escapeHTML)
 	if e.Encode(s) != nil {
 		return s
 	}
@@ -188,27 +222,27 @@ func maskAccounts(text string) string {
 	return account.ReplaceAllString(text[:end], "${1}"+masked) + text[end:]
 }
 
-// maskCoats masks what is secret in encoded texts. A text that is a document stays one in its coat, with the rest of it to be read; of
+// coats masks what is secret in encoded texts. A text that is a document stays one in its coat, with the rest of it to be read; of
 // any other nothing is shown.
-func maskCoats(text string, values []string, depth int) string {
-	text = encoded.ReplaceAllStringFunc(text, func(s string) string {
-		raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(s), ""))
+func (s Secrets) coats(text string, depth int) string {
+	text = encoded.ReplaceAllStringFunc(text, func(coat string) string {
+		raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(coat), ""))
 		if err != nil {
-			return s
+			return coat
 		}
-		inner, found := maskInner(string(raw), values, depth)
+		inner, found := s.inner(string(raw), depth)
 		if found && inner != masked {
 			return base64.StdEncoding.EncodeToString([]byte(inner))
 		}
-		return orMasked(s, found)
+		return orMasked(coat, found)
 	})
-	return dataURL.ReplaceAllStringFunc(text, func(s string) string {
-		head, body, _ := strings.Cut(s, ",")
+	return dataURL.ReplaceAllStringFunc(text, func(coat string) string {
+		head, body, _ := strings.Cut(coat, ",")
 		raw, err := url.PathUnescape(body)
 		if err != nil {
-			return s
+			return coat
 		}
-		inner, found := maskInner(raw, values, depth)
+		inner, found := s.inner(raw, depth)
 		if found && inner != masked {
 			return head + "," + strings.ReplaceAll(url.PathEscape(inner), "%2A", "*")
 		}
@@ -216,9 +250,9 @@ func maskCoats(text string, values []string, depth int) string {
 	})
 }
 
-// maskInner masks what was in a coat, as a whole unless it is a document, and reports whether there was anything secret.
-func maskInner(raw string, values []string, depth int) (string, bool) {
-	inner := maskDepth(raw, values, depth)
+// inner masks what was in a coat, as a whole unless it is a document, and reports whether there was anything secret.
+func (s Secrets) inner(raw string, depth int) (string, bool) {
+	inner := s.depth(raw, depth)
 	if inner != raw && !document.MatchString(raw) {
 		return masked, true
 	}
@@ -235,17 +269,21 @@ func orMasked(s string, found bool) string {
 // maxUnpacked bounds what a compressed text may become, in bytes.
 const maxUnpacked = 16 << 20
 
-// maskBinary leaves bytes that are no text alone, unless they are a compressed text with something secret in it.
-func maskBinary(data string, values []string, depth int) string {
-	if depth >= maxCoats || !strings.HasPrefix(data, "\x1f\x8b") {
+// binary leaves bytes that are no text alone, unless there is something secret in them or in what they are when unpacked. Of those
+// nothing is shown.
+func (s Secrets) binary(data string, depth int) string {
+	if depth >= maxCoats {
 		return data
 	}
-	if _, err := gzip.NewReader(strings.NewReader(data)); err != nil {
-		return data
+	readable := strings.ToValidUTF8(data, string(utf8.RuneError))
+	if strings.HasPrefix(data, "\x1f\x8b") {
+		if _, err := gzip.NewReader(strings.NewReader(data)); err == nil {
+			raw, err := bounded.Gunzip([]byte(data), maxUnpacked)
+			if err != nil {
+				return masked
+			}
+			readable = string(raw)
+		}
 	}
-	raw, err := bounded.Gunzip([]byte(data), maxUnpacked)
-	if err == nil && maskDepth(string(raw), values, depth+1) == string(raw) {
-		return data
-	}
-	return masked
+	return orMasked(data, s.depth(readable, depth+1) != readable)
 }
