@@ -79,6 +79,7 @@ func TestPages(t *testing.T) {
 	t.Run("pages", func(t *testing.T) { s.browse(t, "pages.mjs") })
 	t.Run("without JavaScript", func(t *testing.T) { s.browse(t, "nojs.mjs") })
 	t.Run("by the keyboard", func(t *testing.T) { s.browse(t, "keyboard.mjs") })
+	t.Run("two people", func(t *testing.T) { s.browse(t, "together.mjs") })
 	s.machines(t, 1000)
 	t.Run("1,000 machines", func(t *testing.T) { s.browse(t, "many.mjs", "PAGE_MACHINES=1000") })
 }

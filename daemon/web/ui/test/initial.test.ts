@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {edit, fresh, open} from '../src/lib/definition';
 import {agentOf, isHash, keysPath, passwordOf, scriptKind, scriptOf, setAgent, setPassword, setScript, setUserName, mainPath} from '../src/lib/initial';
-import {addNIC, addressOf, bitsMask, join, maskBits, nameOfNIC, protocolOf, setAddress, setNICName, setProtocol, split} from '../src/lib/nics';
+import {addNIC, addressOf, addressPath, bitsMask, join, maskBits, nameOfNIC, protocolOf, setAddress, setNICName, setProtocol, split} from '../src/lib/nics';
 import type {Tree, View} from '../src/lib/tree';
 
 /** after is the spec of a machine as text, and how the form reads it, when changes were made to it one after the other. */
@@ -74,6 +74,7 @@ test('NICs in every form', () => {
         onBoot: false
 `.replaceAll(/(192\.0\S*|2001\S*)/g, '"$1"'));
   assert.deepEqual([protocolOf(view, 0, 4), protocolOf(view, 0, 6), protocolOf(view, 1, 4), protocolOf(view, 1, 6)], ['dhcp', 'both', 'static', 'static']);
+  assert.deepEqual([addressPath(view, 0, 4), addressPath(view, 1, 4), addressPath(view, 1, 6)], [undefined, 'spec.network.nics[1].addresses[0]', 'spec.network.nics[1].addresses[1]']);
   ({text, view} = after((t) => void addNIC(t), (t) => setAddress(t, 0, 4, '192.0.2.7/24'), (t) => t.append('spec.network.nics[0].addresses', '192.0.2.8/24'),
     (t) => setAddress(t, 0, 4, '192.0.2.9/24'), (t) => setNICName(t, 0, 'lan0')));
   assert.equal(addressOf(view, 0, 4), '192.0.2.9/24');

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {fresh} from '../src/lib/definition';
 import {closest, isWithin, remarkAt, sentence} from '../src/lib/remarks';
-import {discOf, imageOf, preparedOf, rootDisk, setDisc, setImage, setPrepared} from '../src/lib/source';
+import {bootable, discOf, imageOf, preparedOf, rootDisk, setDisc, setImage, setPrepared} from '../src/lib/source';
 import {edit, open} from '../src/lib/definition';
 import type {Tree} from '../src/lib/tree';
-import type {Diagnostic} from '../src/lib/types';
+import type {Diagnostic, Image, Template} from '../src/lib/types';
 import {mismatch} from '../src/components/form/authentication';
 import {begin, replaced, withoutBlank, type ComposeData, type Work, type Working} from '../src/lib/work';
 import {wrongs} from '../src/lib/submit';
@@ -61,6 +61,15 @@ test('what a machine boots from, and what is attached to it', () => {
   assert.deepEqual([preparedOf(t), t.text('spec.dataSource')], ['/srv/seed.iso', 'none']);
   t = after((t) => setPrepared(t, '/srv/seed.iso'), (t) => setPrepared(t, undefined, 'configdrive'));
   assert.deepEqual([preparedOf(t), t.text('spec.dataSource'), t.get('spec.media')], [undefined, 'configdrive', undefined]);
+});
+
+test('a machine boots from disks that can be read', () => {
+  const image = (file: string, ...problems: Diagnostic['severity'][]) => ({file, path: file, problems: problems.map((severity) => ({severity}))}) as Image;
+  const template = (id: string, status: Template['status'], disk?: string) => ({id, status, disk}) as Template;
+  const from = bootable([template('a', 'ok', 'd'), template('blank', 'ok'), template('made', 'locked', 'd'), template('bad', 'illegal', 'd')],
+    [image('a.qcow2'), image('cd.iso'), image('packed.img', 'error'), image('b.img', 'warning')], undefined);
+  assert.deepEqual([from.templates.map((t) => t.id), from.images.map((i) => i.file)], [['a'], ['a.qcow2', 'b.img']]);
+  assert.deepEqual(bootable([template('blank', 'ok')], [], 'blank').templates.length, 1, 'what is chosen is shown');
 });
 
 test('remarks find their controls', () => {

@@ -10,12 +10,10 @@ export function FormerWork({working: {former, back, forget}}: {working: Working}
   const lost = (former.diagnostics ?? []).filter((d) => d.severity === 'warning');
   const kind = lost.length > 0 ? 'warn' : former.why === 'converted' || former.why === 'used' ? 'ok' : 'info';
   return (
-    <div class="definition__said">
-      <Notice kind={kind} title={texts.former.title[former.why]} actions={<Button small onClick={back}>{texts.former.action[former.why]}</Button>}
-        end={<Button kind="ghost" small icon="close" label={texts.actions.dismiss} onClick={forget} />}>
-        {texts.former.text[former.why]}
-        {lost.length > 0 && <ul class="foot__list">{lost.map((d, i) => <li key={i}>{d.field && <><code>{fieldOf(d.field)}</code>{' '}</>}{sentence(d)}</li>)}</ul>}
-      </Notice>
-    </div>
+    <Notice kind={kind} title={texts.former.title[former.why]} actions={<Button small onClick={back}>{texts.former.action[former.why]}</Button>}
+      end={<Button kind="ghost" small icon="close" label={texts.actions.dismiss} onClick={forget} />}>
+      {texts.former.text[former.why]}
+      {lost.length > 0 && <ul class="foot__list">{lost.map((d, i) => <li key={i}>{d.field && <><code>{fieldOf(d.field)}</code>{' '}</>}{sentence(d)}</li>)}</ul>}
+    </Notice>
   );
 }

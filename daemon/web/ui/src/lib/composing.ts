@@ -23,19 +23,31 @@ export function useUntilDown(machine: Machine | undefined): Machine | undefined 
   return now;
 }
 
-/** focusField unfolds and focuses the control of a field, and reports whether there is one. */
+/** focusField unfolds, brings to the front and focuses the control of a field, and reports whether there is one. A control may stand for several. */
 function focusField(root: HTMLElement, field: string): boolean {
   const controls = [...root.querySelectorAll<HTMLElement>('[data-field]')];
-  const path = closest(controls.map((c) => c.dataset['field'] ?? ''), field);
-  const found = controls.find((c) => c.dataset['field'] === path);
-  if (path === undefined || !found) return false;
-  for (let e = found.parentElement; e; e = e.parentElement) if (e instanceof HTMLDetailsElement) e.open = true;
+  const fields = (c: HTMLElement) => (c.dataset['field'] ?? '').split(' ');
+  const path = closest(controls.flatMap(fields), field);
+  const found = controls.find((c) => path !== undefined && fields(c).includes(path));
+  if (!found) return false;
+  let behind: HTMLElement | null = null;
+  for (let e = found.parentElement; e && e !== root; e = e.parentElement) {
+    if (e instanceof HTMLDetailsElement) e.open = true;
+    // One of several things, of which one is shown.
+    if (e.hidden && e.id) behind = root.querySelector<HTMLElement>(`[aria-controls="${CSS.escape(e.id)}"]`);
+  }
+  behind?.click();
+  if (behind) setTimeout(() => focusControl(found)); // it is drawn by then
+  else focusControl(found);
+  return true;
+}
+
+function focusControl(found: HTMLElement): void {
   const target = found.matches('input, select, textarea') ? found : found.querySelector<HTMLElement>('input, select, textarea, [contenteditable]') ?? found;
   found.scrollIntoView({block: 'center'});
   // What is locked cannot have the focus; the head of its fold is next to it.
   const locked = target.matches(':disabled') ? target.closest('details')?.querySelector<HTMLElement>('summary') : undefined;
   (locked ?? target).focus({preventScroll: true});
-  return true;
 }
 
 /** Where to go: a field of the form, or the place of a remark in the documents. */

@@ -29,6 +29,12 @@ export function addressOf(tree: View, i: number, family: Family): string {
   return at < 0 ? '' : tree.text(`${nic(i)}.addresses[${at}]`);
 }
 
+/** addressPath is where the first address of a family stands in the definition, if there is one. */
+export function addressPath(tree: View, i: number, family: Family): string | undefined {
+  const at = addressAt(tree, i, family);
+  return at < 0 ? undefined : `${nic(i)}.addresses[${at}]`;
+}
+
 /** protocolOf tells how a NIC gets the address of a family. */
 export function protocolOf(tree: View, i: number, family: Family): Protocol6 {
   if (addressOf(tree, i, family)) return 'static';

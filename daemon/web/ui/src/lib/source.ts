@@ -1,5 +1,6 @@
 // What a machine boots from: a template, an image under its root disk, or whatever the definition says.
-import type {Image} from './types';
+import {usable} from './storage';
+import type {Image, Template} from './types';
 import type {Tree, View} from './tree';
 
 /** rootDisk is the number of the disk that the machine boots from, or -1. */
@@ -32,6 +33,15 @@ export const nameForImage = (image: Image): string => image.path;
 
 /** isDisc reports whether an image of the repository is one of a CD or DVD. */
 export const isDisc = (image: Pick<Image, 'file'>): boolean => /\.iso$/i.test(image.file);
+
+/** bootable picks what a machine can boot from: templates with a disk, and images of disks with nothing wrong with them. The template that is chosen
+ * already is among them. */
+export function bootable(templates: readonly Template[], images: readonly Image[], chosen: string | undefined): {templates: Template[]; images: Image[]} {
+  return {
+    templates: templates.filter((t) => t.id === chosen || t.status === 'ok' && t.disk),
+    images: images.filter((i) => !isDisc(i) && usable(i)),
+  };
+}
 
 const disc = 'cdrom';
 

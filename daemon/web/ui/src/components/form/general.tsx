@@ -1,7 +1,7 @@
 // The part "General" of the form: the name, what the machine boots from, its size, and who sets up its guest.
 import {useState} from 'preact/hooks';
 import {agentOf, setAgent, type Agent} from '../../lib/initial';
-import {imageOf, isDisc, nameForImage, rootDisk, setImage} from '../../lib/source';
+import {bootable, imageOf, nameForImage, rootDisk, setImage} from '../../lib/source';
 import {fill} from '../../lib/texts';
 import type {Image, Settings, Template, Version} from '../../lib/types';
 import texts from '../../texts/compose.json';
@@ -56,8 +56,8 @@ function DataSource({version}: {version: Version}) {
 function Source({settings, onSettings, templates, images}: GeneralProps) {
   const {tree, change} = useForm();
   const image = imageOf(tree);
-  const bootable = images.filter((i) => !isDisc(i));
-  const known = bootable.some((i) => nameForImage(i) === image);
+  const from = bootable(templates, images, settings.template);
+  const known = from.images.some((i) => nameForImage(i) === image);
   const [other, setOther] = useState(false);
   const value = settings.template ? `template:${settings.template}` : image && known && !other ? `image:${image}` : image || other ? 'other' : '';
   const choose = (v: string) => {
@@ -70,11 +70,11 @@ function Source({settings, onSettings, templates, images}: GeneralProps) {
   return <>
     <SelectField label={texts.general.from} value={value} onValue={choose} data-field="source"
       help={settings.template ? texts.general.fromHelpTemplate : value === '' ? texts.general.fromHelpNone : undefined}>
-      {templates.length > 0 && <optgroup label={texts.general.fromTemplates}>
-        {templates.filter((t) => t.status === 'ok').map((t) => <option key={t.id} value={`template:${t.id}`}>{t.name}</option>)}
+      {from.templates.length > 0 && <optgroup label={texts.general.fromTemplates}>
+        {from.templates.map((t) => <option key={t.id} value={`template:${t.id}`}>{t.name}</option>)}
       </optgroup>}
-      {bootable.length > 0 && <optgroup label={texts.general.fromImages}>
-        {bootable.map((i) => <option key={i.id} value={`image:${nameForImage(i)}`}>{i.name}</option>)}
+      {from.images.length > 0 && <optgroup label={texts.general.fromImages}>
+        {from.images.map((i) => <option key={i.id} value={`image:${nameForImage(i)}`}>{i.name}</option>)}
       </optgroup>}
       <option value="other">{texts.general.fromOther}</option>
       <option value="">{texts.general.fromNone}</option>

@@ -1,6 +1,6 @@
 // The fold "Networks" of Initial Run: name resolution for all interfaces, and each interface with its protocols.
-import {useEffect, useState} from 'preact/hooks';
-import {addNIC, addressOf, familyOf, join, nameOfNIC, protocolOf, setAddress, setNICName, setProtocol, split, titleOfNIC, type Family, type Protocol6} from '../../lib/nics';
+import {useEffect, useId, useRef, useState} from 'preact/hooks';
+import {addNIC, addressOf, addressPath, familyOf, join, nameOfNIC, protocolOf, setAddress, setNICName, setProtocol, split, titleOfNIC, type Family, type Protocol6} from '../../lib/nics';
 import {counted} from '../../lib/words';
 import {fill} from '../../lib/texts';
 import texts from '../../texts/compose.json';
@@ -15,9 +15,15 @@ export function Networks({open}: {open?: boolean}) {
   const [selected, select] = useState(0);
   const at = Math.min(selected, count - 1);
   const nic = `spec.network.nics[${at}]`;
+  const {ids, without} = useItems(count);
+  const prefix = useId();
   const add = () => {
     change((t) => void addNIC(t));
     select(count);
+  };
+  const remove = () => {
+    without(at);
+    change((t) => t.remove(nic));
   };
   return (
     <Fold title={texts.networks.title} name="networks" open={open ?? false} hint={counted(count, texts.networks.hint)}>
@@ -30,14 +36,23 @@ export function Networks({open}: {open?: boolean}) {
       </div>
       <div class="nics" role="group" aria-label={texts.networks.nics}>
         {Array.from({length: count}, (_, i) => (
-          <Button key={i} kind="ghost" small class="nics__one" aria-pressed={i === at} onClick={() => select(i)}>{titleOfNIC(tree, i)}</Button>
+          <Button key={ids[i]} kind="ghost" small class="nics__one" aria-pressed={i === at} aria-controls={`${prefix}-${ids[i]}`} onClick={() => select(i)}>{titleOfNIC(tree, i)}</Button>
         ))}
         <Button small icon="add" onClick={add}>{texts.networks.add}</Button>
-        {count > 0 && <Button small kind="ghost" icon="trash" onClick={() => change((t) => t.remove(nic))}>{texts.networks.remove}</Button>}
+        {count > 0 && <Button small kind="ghost" icon="trash" onClick={remove}>{texts.networks.remove}</Button>}
       </div>
-      {count === 0 ? <p class="field__help">{texts.networks.none}</p> : Array.from({length: count}, (_, i) => <div key={i} hidden={i !== at}><NIC at={i} /></div>)}
+      {count === 0 ? <p class="field__help">{texts.networks.none}</p> : Array.from({length: count}, (_, i) => <div key={ids[i]} id={`${prefix}-${ids[i]}`} hidden={i !== at}><NIC at={i} /></div>)}
     </Fold>
   );
+}
+
+/** useItems tells the items of a list apart, so that what their controls hold back goes with the one that is taken out and with no other. */
+function useItems(count: number): {ids: readonly number[]; without: (at: number) => void} {
+  const known = useRef<number[]>([]);
+  const last = useRef(0);
+  while (known.current.length < count) known.current.push(last.current++);
+  known.current.length = count;
+  return {ids: known.current, without: (at) => void known.current.splice(at, 1)};
 }
 
 function NIC({at}: {at: number}) {
@@ -71,7 +86,7 @@ function FamilyFields({at, family}: {at: number; family: Family}) {
       choose(p as Protocol6);
       change((t) => setProtocol(t, at, family, p as Protocol6));
     }} />
-    {protocol === 'static' ? <StaticFields at={at} family={family} onLeave={() => { touch(`${nic}.addresses`); touch(`${nic}.address${family}`); }} /> : <div class="form__gap" />}
+    {protocol === 'static' ? <StaticFields at={at} family={family} onLeave={() => { touch(addressPath(tree, at, family) ?? `${nic}.addresses`); touch(`${nic}.address${family}`); }} /> : <div class="form__gap" />}
   </>;
 }
 
@@ -88,14 +103,16 @@ function StaticFields({at, family, onLeave}: {at: number; family: Family; onLeav
     const fits = address === '' || familyOf(address) === family;
     change((t) => setAddress(t, at, family, fits ? address : ''));
   };
-  const missing = stored === '';
+  const own = `${nic}.address${family}`;
+  const stands = addressPath(tree, at, family);
+  const missing = stored === '' ? fill(texts.networks.needAddress, {nic: titleOfNIC(tree, at), family}) : undefined;
   useEffect(() => {
-    if (missing) hold(`${nic}.address${family}`, texts.networks.needAddress);
-    return () => hold(`${nic}.address${family}`, undefined);
-  }, [missing, nic]);
+    hold(own, missing);
+    return () => hold(own, undefined);
+  }, [missing, own]);
   return <>
-    <TextField label={family === 4 ? texts.networks.address4 : texts.networks.address6} mono value={shown.address} error={error(`${nic}.address${family}`) ?? error(`${nic}.addresses`)} onBlur={onLeave}
-      placeholder={family === 4 ? '192.0.2.10' : '2001:db8::10'} data-field={`${nic}.address${family}`} onValue={(address) => put({...shown, address})} />
+    <TextField label={family === 4 ? texts.networks.address4 : texts.networks.address6} mono value={shown.address} error={error(own) ?? (stands && error(stands))} onBlur={onLeave}
+      placeholder={family === 4 ? '192.0.2.10' : '2001:db8::10'} data-field={stands ? `${own} ${stands}` : own} onValue={(address) => put({...shown, address})} />
     <TextField label={family === 4 ? texts.networks.netmask4 : texts.networks.prefix6} mono value={shown.mask} onBlur={onLeave} placeholder={family === 4 ? '255.255.255.0' : '64'}
       onValue={(mask) => put({...shown, mask})} data-field={`${nic}.mask${family}`} />
     <Line path={`${nic}.gateway${family}`} mono label={family === 4 ? texts.networks.gateway4 : texts.networks.gateway6} placeholder={family === 4 ? '192.0.2.1' : '2001:db8::1'} />

@@ -1,6 +1,6 @@
 // What is said beside documents that the form does not edit: the machine's name, what it boots from, its size and its data source.
 import {parseSize, writeSize} from '../../lib/sizes';
-import {isDisc, nameForImage} from '../../lib/source';
+import {bootable, nameForImage} from '../../lib/source';
 import {fill} from '../../lib/texts';
 import type {Image, Settings, Template, Version} from '../../lib/types';
 import texts from '../../texts/compose.json';
@@ -21,6 +21,7 @@ export function BesideDocuments({settings, onSettings, templates, images, versio
   };
   const [memory, setMemory] = useTyped(writeSize(settings.memory), (t) => writeSize(parseSize(t)));
   const source = settings.template ? `template:${settings.template}` : settings.image ? `image:${settings.image}` : '';
+  const from = bootable(templates, images, settings.template);
   const choose = (v: string) => {
     const {template: _, image: __, ...rest} = settings;
     const at = v.indexOf(':');
@@ -35,11 +36,11 @@ export function BesideDocuments({settings, onSettings, templates, images, versio
           placeholder={nameless ? 'web-1' : texts.settings.default} data-field="metadata.name" />
         <SelectField label={texts.general.from} value={source} onValue={choose} data-field="source">
           <option value="">{texts.settings.default}</option>
-          {templates.length > 0 && <optgroup label={texts.general.fromTemplates}>
-            {templates.filter((t) => t.status === 'ok').map((t) => <option key={t.id} value={`template:${t.id}`}>{t.name}</option>)}
+          {from.templates.length > 0 && <optgroup label={texts.general.fromTemplates}>
+            {from.templates.map((t) => <option key={t.id} value={`template:${t.id}`}>{t.name}</option>)}
           </optgroup>}
-          {images.length > 0 && <optgroup label={texts.general.fromImages}>
-            {images.filter((i) => !isDisc(i)).map((i) => <option key={i.id} value={`image:${nameForImage(i)}`}>{i.name}</option>)}
+          {from.images.length > 0 && <optgroup label={texts.general.fromImages}>
+            {from.images.map((i) => <option key={i.id} value={`image:${nameForImage(i)}`}>{i.name}</option>)}
           </optgroup>}
         </SelectField>
         <TextField label={texts.general.memory} help={texts.general.memoryHelp} value={memory} placeholder={texts.settings.default} onValue={(v) => { setMemory(v); put('memory', parseSize(v)); }} />
