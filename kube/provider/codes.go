@@ -20,7 +20,8 @@ const (
 func Codes() []diag.Explanation {
 	return []diag.Explanation{
 		{Code: CodeAnnotation, Title: "annotation that cannot be read",
-			Text: "`vmseed.dev/first-boot-failure` is `Fail` or `Keep`, `vmseed.dev/first-boot-timeout` is a time such as `90s` or `15m`, and " +
+			Text: "`vmseed.dev/first-boot-failure` is `Fail` or `Keep`, `vmseed.dev/first-boot-timeout` is a time such as `90s` or `15m`, " +
+				"`vmseed.dev/fail-on` is `error`, `warning` or `deprecated`, and " +
 				"`vmseed.dev/datasource` is one of the data sources that `vmseed-kube explain` lists."},
 		{Code: CodeProbe, Title: "probe that no guest can be asked",
 			Text: "The node asks probes of the kinds `exec` (by the guest agent), `httpGet` and `tcpSocket` (at a port of the guest). It has no client for " +

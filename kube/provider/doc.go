@@ -23,6 +23,11 @@
 //
 // # When the first boot fails
 //
+// A first boot has failed when the guest told of an error. Warnings, as cloud-init has them of a user that it would not make, are told
+// by an event and in the message of the condition vmseed.dev/FirstBoot, and the pod becomes Ready. Options.FailOn, and for one pod
+// the annotation vmseed.dev/fail-on, make warnings or deprecations failures too. When the guest boots again after a failure and that
+// boot goes well, the condition is True, with the failure in its message.
+//
 // The condition vmseed.dev/FirstBoot says why. What follows is the choice of the annotation vmseed.dev/first-boot-failure:
 // with Fail, the guest is shut down and its container ends with exit code 1 and the reason FirstBootFailed, after which
 // the restart policy decides as ever, and has it try again with fresh disks; with Keep, the guest runs on and the pod is not Ready, so that people can look at

@@ -155,20 +155,32 @@ func (v *vm) stands(reason string, fresh bool) {
 
 // hear takes in the guest's final word on a boot.
 func (v *vm) hear(sequence int, r report.Event) {
+	ok, reasons := report.Judge(r, v.failsOn())
 	if r.Result != nil && !r.Result.FirstBoot {
-		_ = v.remember(func() { v.rec.Run.Up, v.rec.Run.Sequence = true, sequence })
+		_ = v.remember(func() {
+			v.rec.Run.Up, v.rec.Run.Sequence = true, sequence
+			if boot := &v.rec.FirstBoot; ok && boot.Stage == bootFailed {
+				boot.Stage, boot.Message, boot.At = bootDone, clip("a later boot went well; before, "+boot.Message, maxMessage), r.Time
+			}
+		})
 		return
 	}
-	ok, reasons := report.Judge(r, report.FailOnWarning)
 	boot := firstBoot{Stage: bootDone, At: r.Time}
-	if !ok {
+	_, warnings := report.Judge(r, report.FailOnWarning)
+	switch {
+	case !ok:
 		boot.Stage, boot.Message = bootFailed, clip("the first boot failed: "+strings.Join(reasons, "; "), maxMessage)
+	case len(warnings) > 0:
+		boot.Message = clip("the first boot is done, with warnings: "+strings.Join(warnings, "; "), maxMessage)
 	}
 	_ = v.remember(func() {
 		v.rec.Run.Up, v.rec.Run.Sequence, v.rec.FirstBoot = true, sequence, boot
 		v.rec.Booted = r.Stage == report.Done
 	})
 	if ok {
+		if boot.Message != "" {
+			v.event(corev1.EventTypeWarning, reasonWarned, boot.Message)
+		}
 		v.event(corev1.EventTypeNormal, reasonDone, "The guest's first boot is done")
 		return
 	}
@@ -179,6 +191,18 @@ func (v *vm) hear(sequence int, r report.Event) {
 	if fail {
 		v.ask(forFirstBoot, v.grace(), boot.Message)
 	}
+}
+
+// failsOn is what makes a first boot of the pod a failed one.
+func (v *vm) failsOn() report.FailOn {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	if wish := v.pod.Annotations[FailOnAnnotation]; wish != "" {
+		if failOn, err := report.ParseFailOn(wish); err == nil {
+			return failOn
+		}
+	}
+	return v.p.options.FailOn
 }
 
 // The values of FailureAnnotation.

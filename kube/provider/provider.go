@@ -21,6 +21,7 @@ import (
 
 	"github.com/vmseed/vmseed/internal/atomicfile"
 	"github.com/vmseed/vmseed/internal/supervisor"
+	"github.com/vmseed/vmseed/report"
 )
 
 // Annotations of pods.
@@ -32,6 +33,8 @@ const (
 	FailureAnnotation = "vmseed.dev/first-boot-failure"
 	// TimeoutAnnotation is how long a silent guest is waited for, as Go writes durations; 0s does not wait.
 	TimeoutAnnotation = "vmseed.dev/first-boot-timeout"
+	// FailOnAnnotation says what makes a first boot a failed one, in the place of Options.FailOn: error, warning or deprecated.
+	FailOnAnnotation = "vmseed.dev/fail-on"
 )
 
 // Conditions of pods, beside those that Kubernetes has.
@@ -59,6 +62,9 @@ type Options struct {
 	NodeIPs []netip.Addr
 	// FirstBootTimeout is how long a guest that boots may be silent before it is taken to be up; 0 means DefaultFirstBootTimeout.
 	FirstBootTimeout time.Duration
+	// FailOn is what makes a first boot a failed one; empty means report.FailOnError. What is less than that is told, and the
+	// pod becomes ready.
+	FailOn report.FailOn
 	// Log is for the node's administrator; nil is silent.
 	Log *slog.Logger
 }
@@ -88,7 +94,7 @@ var ErrInUse = errors.New("another node runs with this directory")
 // New reads the records and goes on with the pods that they tell of: it finds their VMs, and follows those that run. It is
 // called once, before the node's pod controller starts. The error wraps ErrInUse when another process does so already.
 func New(ctx context.Context, o Options) (*Provider, error) {
-	o.FirstBootTimeout = cmp.Or(o.FirstBootTimeout, DefaultFirstBootTimeout)
+	o.FirstBootTimeout, o.FailOn = cmp.Or(o.FirstBootTimeout, DefaultFirstBootTimeout), cmp.Or(o.FailOn, report.FailOnError)
 	if err := os.MkdirAll(o.Dir, atomicfile.DirMode); err != nil {
 		return nil, err
 	}

@@ -115,7 +115,7 @@ func bare(pod *corev1.Pod) *corev1.Pod {
 		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName, RestartPolicy: pod.Spec.RestartPolicy, ReadinessGates: pod.Spec.ReadinessGates,
 			TerminationGracePeriodSeconds: pod.Spec.TerminationGracePeriodSeconds, ActiveDeadlineSeconds: pod.Spec.ActiveDeadlineSeconds},
 	}
-	for _, key := range []string{FailureAnnotation, TimeoutAnnotation} {
+	for _, key := range []string{FailureAnnotation, TimeoutAnnotation, FailOnAnnotation} {
 		if v, ok := pod.Annotations[key]; ok {
 			metav1.SetMetaDataAnnotation(&out.ObjectMeta, key, v)
 		}

@@ -150,6 +150,7 @@ const (
 	reasonProbe        = "ProbeNotReady"
 	reasonGates        = "ReadinessGatesNotReady"
 	reasonDone         = "FirstBootDone"
+	reasonWarned       = "FirstBootWarnings"
 	reasonSilent       = "NotReported"
 	reasonAgentAnswers = "Answers"
 	reasonAgentSilent  = "NoAnswer"

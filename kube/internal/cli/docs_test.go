@@ -43,6 +43,7 @@ func names() string {
 		{launch.DataSourceAnnotation, "on a pod or a VirtualMachineInstance: the data source that its guest reads: nocloud, configdrive, ignition, ec2, openstack or nocloud-net"},
 		{launch.IgnitionAnnotation, "on a VirtualMachineInstance: its Ignition config. It needs the feature gate " + launch.IgnitionGate},
 		{provider.FailureAnnotation, "on a pod: what a failed first boot means. `Fail` ends the container, `Keep` leaves the guest running and the pod not Ready. Default: Fail with the restart policy Never, else Keep"},
+		{provider.FailOnAnnotation, "on a pod or a VirtualMachineInstance: what makes its first boot a failed one: `error`, `warning` or `deprecated`. Default: the node's `--fail-on`"},
 		{provider.TimeoutAnnotation, "on a pod: how long a silent guest is waited for, such as `10m`; `0s` does not wait"},
 		{controller.ManagedKey + ": true", "label or annotation on a VirtualMachine or VirtualMachineInstance: it is vmseed's, where the controller runs with `--beside-kubevirt`"},
 		{podnet.NetworksAnnotation, "on a pod: further CNI networks, by the names of the configurations on the node"},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ import (
 	"github.com/vmseed/vmseed/kube/podnet"
 	"github.com/vmseed/vmseed/kube/provider"
 	"github.com/vmseed/vmseed/kube/provider/host"
+	"github.com/vmseed/vmseed/report"
 )
 
 // DefaultStateDir is where a node keeps everything that outlives its process.
@@ -53,7 +55,7 @@ type nodeFlags struct {
 	labels, reserve                    map[string]string
 	taints                             []string
 	maxPods                            int64
-	accel, pressure                    string
+	accel, pressure, failOn            string
 	firstBoot, drain                   time.Duration
 	allowed                            host.Allowed
 }
@@ -117,6 +119,7 @@ whenever its process is told to end.`,
 	flags.StringArrayVar(&f.allowed.Devices, "allow-host-device", nil, "let pods give guests the device of the host with this PCI address (repeatable)")
 	flags.StringVar(&f.accel, "accel", "auto", "accelerator of the VMs: auto, kvm or tcg")
 	flags.DurationVar(&f.firstBoot, "first-boot-timeout", provider.DefaultFirstBootTimeout, "how long a guest may boot in silence before it is taken to be up")
+	flags.StringVar(&f.failOn, "fail-on", string(report.FailOnError), "what makes a guest's first boot a failed one: error, warning or deprecated; a pod's annotation vmseed.dev/fail-on goes before")
 	flags.DurationVar(&f.drain, "drain", 0, "when told to end (SIGTERM), evict the pods first and wait this long for their VMs to end; the next start takes pods again (default: VMs run on)")
 	return cmd
 }
@@ -129,6 +132,7 @@ type nodeRun struct {
 	given   []netip.Addr
 	spared  corev1.ResourceList
 	least   func(total int64) int64
+	strict  report.FailOn
 	tainted []corev1.Taint
 }
 
@@ -147,6 +151,9 @@ func (f nodeFlags) check() (*nodeRun, error) {
 	}
 	if n.least, err = leastStorage(f.pressure); err != nil {
 		return nil, err
+	}
+	if n.strict, err = report.ParseFailOn(cmp.Or(f.failOn, string(report.FailOnError))); err != nil {
+		return nil, fmt.Errorf("--fail-on: %w", err)
 	}
 	if err := node.CheckLabels(f.labels); err != nil {
 		return nil, fmt.Errorf("--node-labels: %w", err)
@@ -304,7 +311,7 @@ func (n *nodeRun) provider(ctx context.Context, client kubernetes.Interface, ips
 	context.AfterFunc(ctx, broadcaster.Shutdown)
 	recorder := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "vmseed-kube", Host: n.name})
 	return provider.New(ctx, provider.Options{Runner: runner, Pods: client.CoreV1(), Events: recorder,
-		Dir: filepath.Join(n.state, "pods"), NodeIPs: ips, FirstBootTimeout: n.firstBoot, Log: n.log})
+		Dir: filepath.Join(n.state, "pods"), NodeIPs: ips, FirstBootTimeout: n.firstBoot, FailOn: n.strict, Log: n.log})
 }
 
 // serve adds the kubelet's API to a node.

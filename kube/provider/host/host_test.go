@@ -112,6 +112,19 @@ func TestDataSource(t *testing.T) {
 	}
 }
 
+// TestAnnotations warns of wishes that mean nothing, and takes those that do.
+func TestAnnotations(t *testing.T) {
+	for key, values := range map[string][2]string{provider.FailureAnnotation: {"Keep", "keep"}, provider.TimeoutAnnotation: {"90s", "90"},
+		provider.FailOnAnnotation: {"deprecated", "notice"}} {
+		for i, value := range values {
+			l := annotations(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{key: value}}})
+			if len(l) != i || i == 1 && (l[0].Code != provider.CodeAnnotation || !strings.Contains(l[0].Field, key)) {
+				t.Errorf("%s: %s: %v", key, value, l)
+			}
+		}
+	}
+}
+
 // TestOtherNamespace keeps the objects of other namespaces from a pod.
 func TestOtherNamespace(t *testing.T) {
 	client := fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "s"}})

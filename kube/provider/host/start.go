@@ -27,6 +27,7 @@ import (
 	"github.com/vmseed/vmseed/kube/launch"
 	"github.com/vmseed/vmseed/kube/provider"
 	"github.com/vmseed/vmseed/machine"
+	"github.com/vmseed/vmseed/report"
 	"github.com/vmseed/vmseed/secret"
 )
 
@@ -134,6 +135,9 @@ func annotations(pod *corev1.Pod) (l diag.List) {
 	}
 	if v := pod.Annotations[provider.FailureAnnotation]; v != "" && v != "Fail" && v != "Keep" {
 		warn(provider.CodeAnnotation, "metadata.annotations["+provider.FailureAnnotation+"]", "this is neither Fail nor Keep, so it is ignored", "write one of them")
+	}
+	if _, err := report.ParseFailOn(pod.Annotations[provider.FailOnAnnotation]); err != nil {
+		warn(provider.CodeAnnotation, "metadata.annotations["+provider.FailOnAnnotation+"]", "this is neither error, warning nor deprecated, so it is ignored", "write one of them")
 	}
 	if v, ok := pod.Annotations[provider.TimeoutAnnotation]; ok {
 		if d, err := time.ParseDuration(v); err != nil || d < 0 {
