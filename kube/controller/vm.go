@@ -17,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/vmseed/vmseed/kube/admission"
 	"github.com/vmseed/vmseed/kube/launch"
 )
 
@@ -171,17 +172,13 @@ func refused(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// firmware gives the machine an identity that lasts: its SMBIOS UUID, which is the instance id of cloud-init, and its serial number.
-// It is written into the template once (KubeVirt since 1.7), and never changed.
+// firmware gives the machine an identity that lasts, in its template, if it was created while the webhook did not answer. It is never
+// changed.
 func (p *vmPass) firmware(ctx context.Context) error {
 	vm := p.state.vm
-	domain := member(vm, "spec", "template", "spec", "domain")
-	if domain == nil || text(vm, "spec", "template", "spec", "domain", "firmware", "uuid") != "" {
+	identity := admission.Identity(admission.Machine, member(vm, "spec", "template", "spec", "domain"), p.uuid)
+	if len(identity) == 0 {
 		return nil
-	}
-	identity := map[string]any{"uuid": p.uuid()}
-	if text(vm, "spec", "template", "spec", "domain", "firmware", "serial") == "" {
-		identity["serial"] = p.uuid()
 	}
 	return p.patchSpec(ctx, vm, map[string]any{"template": map[string]any{"spec": map[string]any{"domain": map[string]any{"firmware": identity}}}})
 }

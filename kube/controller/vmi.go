@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/kube/admission"
 	"github.com/vmseed/vmseed/kube/launch"
 )
 
@@ -194,11 +195,11 @@ func (p *vmiPass) adopt(ctx context.Context, made launch.Objects) error {
 	return nil
 }
 
-// settle writes into an instance without a machine what that of a machine has from the beginning: an identity, and the
-// finalizer.
+// settle writes into an instance without a machine what that of a machine has from the beginning: an identity, unless the
+// webhook has given it one, and the finalizer.
 func (p *vmiPass) settle(ctx context.Context) error {
-	named := member(p.vmi, "spec", "domain") == nil || text(p.vmi, "spec", "domain", "firmware", "uuid") != ""
-	if named && slices.Contains(p.vmi.GetFinalizers(), finalizer) {
+	identity := admission.Identity(admission.Instance, member(p.vmi, "spec", "domain"), p.uuid)
+	if len(identity) == 0 && slices.Contains(p.vmi.GetFinalizers(), finalizer) {
 		return nil
 	}
 	base, change := shell(p.vmi), shell(p.vmi)
@@ -207,8 +208,8 @@ func (p *vmiPass) settle(ctx context.Context) error {
 	if !slices.Contains(p.vmi.GetFinalizers(), finalizer) {
 		change.SetFinalizers(append(p.vmi.GetFinalizers(), finalizer))
 	}
-	if !named {
-		change.Object["spec"] = map[string]any{"domain": map[string]any{"firmware": map[string]any{"uuid": p.uuid()}}}
+	if len(identity) > 0 {
+		change.Object["spec"] = map[string]any{"domain": map[string]any{"firmware": identity}}
 	}
 	if err := p.client.Patch(ctx, change, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("settling the instance: %w", err)

@@ -77,6 +77,13 @@ func TestNames(t *testing.T) {
 			t.Error("a caBundle that is applied takes the controller's away")
 		}
 	}
+	hook, _, _ := unstructured.NestedSlice(objects["MutatingWebhookConfiguration/vmseed-identity"].Object, "webhooks")
+	for _, h := range hook {
+		webhook, _ := h.(map[string]any)
+		if path, _, _ := unstructured.NestedString(webhook, "clientConfig", "service", "path"); path != subresources.IdentityPath || webhook["failurePolicy"] != "Ignore" {
+			t.Errorf("the webhook is %v", webhook)
+		}
+	}
 	text := ""
 	for _, o := range objects {
 		data, err := json.Marshal(o.Object)

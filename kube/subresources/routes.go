@@ -120,10 +120,27 @@ func (s *Server) handler() http.Handler {
 			})
 		}
 	}
+	whole := http.NewServeMux()
+	if s.options.Identities != nil {
+		whole.HandleFunc("POST "+IdentityPath, s.identities)
+	}
+	whole.Handle("/", http.MaxBytesHandler(mux, bodyBytes))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeStatus(w, apierrors.NewGenericServerResponse(http.StatusNotFound, r.Method, groupResource("subresources"), "", "", 0, false))
 	})
-	return s.logged(http.MaxBytesHandler(mux, bodyBytes))
+	return s.logged(whole)
+}
+
+// identities leads to the webhook. Whoever the front proxy names may ask: the API server has authorized the request, the answer
+// depends on what was sent alone, and nothing is read or changed for it.
+func (s *Server) identities(w http.ResponseWriter, r *http.Request) {
+	who, failure := s.caller(r)
+	if failure != nil {
+		writeStatus(w, failure)
+		return
+	}
+	note(r, who.GetName())
+	s.options.Identities.ServeHTTP(w, r)
 }
 
 // answer lets a request through to its route when its caller may do what it asks.

@@ -41,6 +41,9 @@ const (
 	DefaultService = "vmseed-api"
 	// DefaultSecret holds the server's certificate and key.
 	DefaultSecret = "vmseed-api-tls"
+	// IdentityPath is where the API server's webhook asks for what created machines lack. It gets there as any client of the
+	// aggregated API does, through the API server itself, so that it needs no authority of its own and the server knows who calls.
+	IdentityPath = "/apis/" + Group + "/v1/identities"
 	// DefaultListen is where the server listens; the Service leads port 443 there.
 	DefaultListen = ":8443"
 )
@@ -72,6 +75,8 @@ type Options struct {
 	// Connections is how many there may be at a time (default 512), Streams how many of them may be consoles and forwarded
 	// ports (default 256).
 	Connections, Streams int
+	// Identities answers POST requests for IdentityPath, which come from the API server's front proxy. Nil is nobody.
+	Identities http.Handler
 	// Log gets a line for each request but probes; nil is slog.Default.
 	Log *slog.Logger
 }

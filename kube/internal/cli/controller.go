@@ -9,8 +9,10 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	core "github.com/vmseed/vmseed/internal/cli"
+	"github.com/vmseed/vmseed/kube/admission"
 	"github.com/vmseed/vmseed/kube/controller"
 	"github.com/vmseed/vmseed/kube/objects"
 	"github.com/vmseed/vmseed/kube/subresources"
@@ -56,7 +58,7 @@ Any number of replicas may run: one leads, the others wait and serve the API.`,
 	flags.StringVar(&f.metrics, "metrics-listen", nowhere, "address for Prometheus metrics, by http; "+nowhere+" is nowhere")
 	flags.StringVar(&f.health, "health-listen", ":8081", "address for /healthz and /readyz, by http; "+nowhere+" is nowhere")
 	flags.StringVar(&f.subresources, "subresources-listen", subresources.DefaultListen, "address for the API subresources.kubevirt.io; "+nowhere+" is nowhere")
-	flags.IntVar(&f.workers, "workers", 0, "how many objects of a kind are looked at at once (default 8)")
+	flags.IntVar(&f.workers, "workers", 0, "how many objects of a kind are looked at at once (default 16)")
 	return cmd
 }
 
@@ -79,7 +81,8 @@ func (f *controllerFlags) run(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	if address(f.subresources) != "" {
-		server, err := subresources.New(subresources.Options{Config: config, Namespace: f.namespace, Listen: f.subresources, Version: core.Version(), Log: log})
+		server, err := subresources.New(subresources.Options{Config: config, Namespace: f.namespace, Listen: f.subresources, Version: core.Version(),
+			Identities: admission.Webhook(func() string { return string(uuid.NewUUID()) }), Log: log})
 		if err != nil {
 			return fmt.Errorf("the API of subresources: %w", err)
 		}
