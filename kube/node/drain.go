@@ -4,19 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/vmseed/vmseed/kube/node/server"
 )
 
 // drainEvery is how often a pod that a disruption budget protects is tried again.
 const drainEvery = 5 * time.Second
 
-// Drain makes the node unschedulable and evicts its pods, as kubectl drain does, and returns when the provider has none
-// left. Run must go on meanwhile: it ends the pods. The next Run makes the node schedulable again.
+// Drain makes the node unschedulable and evicts its pods, as kubectl drain does, and returns when the provider has nothing
+// left of any that ran. Run must go on meanwhile: it ends the pods. The next Run makes the node schedulable again.
 func (n *Node) Drain(ctx context.Context) error {
 	if err := cordon(ctx, n.config.Client, n.config.Name, true); err != nil {
 		return fmt.Errorf("cordoning the node: %w", err)
@@ -44,11 +47,10 @@ func (n *Node) Drain(ctx context.Context) error {
 				n.config.Logger.Warn("a pod could not be evicted; trying again", "namespace", p.Namespace, "pod", p.Name, "error", err)
 			}
 		}
-		left, err := n.config.Provider.GetPods(ctx)
+		left, err := n.residents(ctx)
 		if err != nil {
 			return err
 		}
-		left = running(left)
 		if len(left) == 0 {
 			return nil
 		}
@@ -64,12 +66,11 @@ func over(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-func running(pods []*corev1.Pod) []*corev1.Pod {
-	var left []*corev1.Pod
-	for _, p := range pods {
-		if !over(p) {
-			left = append(left, p)
-		}
+// residents are the pods that the node is not rid of yet.
+func (n *Node) residents(ctx context.Context) ([]*corev1.Pod, error) {
+	if p, ok := n.config.Provider.(server.Residents); ok {
+		return p.ResidentPods(ctx)
 	}
-	return left
+	pods, err := n.config.Provider.GetPods(ctx)
+	return slices.DeleteFunc(pods, over), err
 }

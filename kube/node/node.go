@@ -30,7 +30,7 @@ import (
 	"github.com/vmseed/vmseed/kube/node/server"
 )
 
-// Provider runs pods. The powers of package server (Logs, Streams, Usage) and Images are found by type assertion; a
+// Provider runs pods. The powers of package server (Logs, Streams, Usage, Residents) and Images are found by type assertion; a
 // request that needs one that the provider lacks is answered with 501.
 type Provider interface {
 	vk.PodLifecycleHandler

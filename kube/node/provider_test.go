@@ -18,7 +18,7 @@ import (
 	"github.com/vmseed/vmseed/kube/node"
 )
 
-// echo is a provider whose pods run at once and say what they hear.
+// echo is a provider whose pods run at once and say what they hear. It forgets them as soon as it is told to.
 type echo struct {
 	client kubernetes.Interface
 
@@ -114,6 +114,8 @@ func (e *echo) GetPods(context.Context) (list []*corev1.Pod, _ error) {
 	}
 	return list, nil
 }
+
+func (e *echo) ResidentPods(ctx context.Context) ([]*corev1.Pod, error) { return e.GetPods(ctx) }
 
 func (e *echo) NotifyPods(_ context.Context, tell func(*corev1.Pod)) {
 	e.mu.Lock()

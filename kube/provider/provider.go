@@ -323,6 +323,18 @@ func (p *Provider) GetPods(context.Context) ([]*corev1.Pod, error) {
 	return out, nil
 }
 
+// ResidentPods returns copies of the pods that have not ended, and of those that leave until their disks and their objects are
+// gone.
+func (p *Provider) ResidentPods(context.Context) ([]*corev1.Pod, error) {
+	var out []*corev1.Pod
+	for _, v := range p.all() {
+		if rec := v.look(); rec.Leaving || rec.Over == nil || !rec.Run.Since.IsZero() && rec.Run.Ended == nil {
+			out = append(out, v.object())
+		}
+	}
+	return out, nil
+}
+
 // all returns the VMs.
 func (p *Provider) all() []*vm {
 	p.mutex.Lock()

@@ -1,18 +1,12 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
-
-// runner is the part of a provider that says which pods it has.
-type runner interface {
-	GetPods(ctx context.Context) ([]*corev1.Pod, error)
-}
 
 // pods answers /pods: what the API server wants to run here.
 func (s *Server) pods(w http.ResponseWriter, _ *http.Request) {
@@ -21,12 +15,12 @@ func (s *Server) pods(w http.ResponseWriter, _ *http.Request) {
 
 // runningPods answers /runningpods: what really runs here.
 func (s *Server) runningPods(w http.ResponseWriter, r *http.Request) {
-	provider, ok := s.config.Provider.(runner)
+	provider, ok := s.config.Provider.(Residents)
 	if !ok {
 		lacks(w)
 		return
 	}
-	pods, err := provider.GetPods(r.Context())
+	pods, err := provider.ResidentPods(r.Context())
 	if err != nil {
 		s.failed(w, r, err)
 		return

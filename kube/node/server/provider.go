@@ -36,6 +36,14 @@ type Usage interface {
 	PodStats(ctx context.Context) ([]stats.PodStats, error)
 }
 
+// Residents is the power to say what is really here. GetPods leaves out pods that leave, because the pod controller, which asks
+// for them, is to make the next pod of a name meanwhile.
+type Residents interface {
+	// ResidentPods returns copies of the pods that have not ended, and of those that are leaving, for as long as anything of
+	// them is left.
+	ResidentPods(ctx context.Context) ([]*corev1.Pod, error)
+}
+
 // Pods is what the server knows of the pods that are bound to the node.
 type Pods interface {
 	// List returns the pods as the API server has them.

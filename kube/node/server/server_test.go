@@ -155,7 +155,7 @@ func (p *provider) PodStats(context.Context) ([]stats.PodStats, error) {
 	return []stats.PodStats{replaced, pod}, nil
 }
 
-func (p *provider) GetPods(context.Context) ([]*corev1.Pod, error) {
+func (p *provider) ResidentPods(context.Context) ([]*corev1.Pod, error) {
 	waiting := pod.DeepCopy()
 	waiting.Name, waiting.Status.Phase = "waiting", corev1.PodPending
 	return []*corev1.Pod{pod, waiting}, nil
