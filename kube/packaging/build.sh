@@ -7,6 +7,11 @@ cd "$(dirname "$0")"
 export ARCH=${ARCH:-$(go env GOARCH)}
 export VERSION=${VERSION:-0.1.0}
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct -- .. 2>/dev/null || echo 0)}
+case $ARCH in # a node runs guests of its own architecture
+amd64) export QEMU=qemu-system-x86 FIRMWARE=ovmf ;;
+arm64) export QEMU=qemu-system-arm FIRMWARE=qemu-efi-aarch64 ;;
+*) echo "build.sh: no node runs on $ARCH" >&2 && exit 1 ;;
+esac
 mkdir -p "$out"
 export WORK
 WORK=$(mktemp -d)
