@@ -183,9 +183,9 @@ func (c *checker) file(at string, path *string) bool {
 
 // permitted resolves a path, and reports whether documents may name what it leads to. A path that is not below a permitted
 // directory by its name is not looked at, so that nobody learns which files there are.
-func (c *checker) permitted(path string) (string, bool) {
+func (h *host) permitted(path string) (string, bool) {
 	path = filepath.Clean(path)
-	if !c.reaches(path, place.mayHold) {
+	if !h.reaches(path, place.mayHold) {
 		return "", false
 	}
 	resolved, err := filepath.EvalSymlinks(path)
@@ -200,7 +200,7 @@ func (c *checker) permitted(path string) (string, bool) {
 			resolved = filepath.Join(parent, strings.TrimPrefix(path, dir))
 		}
 	}
-	return resolved, err == nil && c.reaches(resolved, place.holds)
+	return resolved, err == nil && h.reaches(resolved, place.holds)
 }
 
 // reaches reports whether a path is one that documents may name. Of the state directory that are only storage domains.

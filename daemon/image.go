@@ -34,6 +34,9 @@ type Image struct {
 	Size, VirtualSize int64
 	// CD means that it is one, to be put into a drive: an ISO image that no sidecar says something else of.
 	CD bool
+	// Outside means that the file is a link to a place of which documents may name no file: it can be imported, as the administrator
+	// means it to be, and no more.
+	Outside bool
 	// Defaults are what the sidecar says about VMs that are made from it.
 	Defaults Defaults
 	// Problems are what is wrong with the sidecar or the image. With an error among them it cannot be imported.
@@ -91,6 +94,11 @@ func (d *Daemon) Images(domain string) ([]Image, error) {
 			continue
 		}
 		image.ID = nameID("image", at.ID+"/"+name)
+		if _, ok := d.host.permitted(image.File); !ok {
+			image.Outside = true
+			image.Problems.Warnf(CodeHostPath, diag.Range{File: image.File}, "import it, or put the file itself into the repository",
+				"the file is a link that leads out of the repository, so documents cannot name it")
+		}
 		out = append(out, image)
 		parts[image.Defaults.Boot.Kernel], parts[image.Defaults.Boot.Initrd] = true, true
 	}

@@ -3,6 +3,7 @@
 package api
 
 import (
+	"context"
 	_ "embed"
 	"net/http"
 	"slices"
@@ -82,7 +83,7 @@ func (a *api) routes() []route {
 	}
 }
 
-// New returns the handler of /api/v1 and below. Requests carry who makes them; see auth.FromContext. POST /api/v1/session,
+// New returns the handler of /api/v1 and of all else below /api, where there is nothing. Requests carry who makes them; see auth.FromContext. POST /api/v1/session,
 // which is the login, and GET /api/v1/openapi.json need nobody.
 func New(d *daemon.Daemon, o Options) http.Handler {
 	a := &api{daemon: d, options: o}
@@ -117,10 +118,30 @@ func (a *api) handler(route route) http.Handler {
 			correlation = w.Header().Get("X-Request-Id")
 		}
 		r = r.WithContext(daemon.WithOrigin(r.Context(), daemon.Origin{Actor: id.Name, Correlation: correlation}))
+		if r.Method == http.MethodHead {
+			ctx, end := context.WithCancel(r.Context())
+			defer end()
+			w, r = headOnly{w, end}, r.WithContext(ctx)
+		}
 		if err := route.serve(w, r); err != nil && r.Context().Err() == nil {
 			refuse(w, err)
 		}
 	})
+}
+
+// headOnly is the answer to who asks for the head alone: it is over when the head is there, also that of a stream.
+type headOnly struct {
+	http.ResponseWriter
+	end context.CancelFunc
+}
+
+// Unwrap returns the writer that can do more.
+func (h headOnly) Unwrap() http.ResponseWriter { return h.ResponseWriter }
+
+// Write ends the answer.
+func (h headOnly) Write(p []byte) (int, error) {
+	h.end()
+	return h.ResponseWriter.Write(p)
 }
 
 func (a *api) document(w http.ResponseWriter, _ *http.Request) error {

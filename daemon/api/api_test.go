@@ -299,6 +299,10 @@ func TestRequests(t *testing.T) {
 		want               int
 	}{
 		"no such path":        {"GET", "/api/v1/nothing", "", nil, 404},
+		"no such API":         {"GET", "/api/v2/machines", "", []string{"Accept", "text/html"}, 404},
+		"no API":              {"POST", "/api", "{}", nil, 404},
+		"no path, no method":  {"PUT", "/api/v1/nothing", "{}", nil, 404},
+		"no change of health": {"POST", "/healthz", "{}", nil, 405},
 		"no such method":      {"PUT", "/api/v1/machines", "{}", nil, 405},
 		"no such machine":     {"GET", "/api/v1/machines/x", "", nil, 404},
 		"no such machine 2":   {"POST", "/api/v1/machines/x/start", "", nil, 404},

@@ -41,8 +41,9 @@ func (a *api) events(w http.ResponseWriter, r *http.Request) error {
 		}
 		return list(w, out)
 	}
-	s := begin(w, since)
+	s := open(w, since)
 	defer s.beat()()
+	s.begin(since)
 	for {
 		err := a.daemon.Watch(r.Context(), since, func(e daemon.Event) error {
 			if machine != "" && e.Object != machine {
@@ -59,8 +60,13 @@ func (a *api) events(w http.ResponseWriter, r *http.Request) error {
 	}
 }
 
-// boot streams what a machine's guest says of its boot, as reports with their numbers in the run and an event of the type end
-// when the run is over; or it lists what the guest said until now, whichever the client accepts.
+// runShift makes room for the number of a report in an id, beside the second in which its run began. Ids rise over the runs, and
+// are exact in the numbers of JavaScript.
+const runShift = 20
+
+// boot streams what a machine's guest says of its boot, as reports with their numbers and an event of the type end when the run is
+// over; or it lists what the guest said until now, whichever the client accepts. A client that comes back with the number of a
+// report of another run gets all of this one.
 func (a *api) boot(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	if !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
@@ -73,25 +79,46 @@ func (a *api) boot(w http.ResponseWriter, r *http.Request) error {
 	if _, err := a.daemon.Get(id); err != nil {
 		return err
 	}
-	since, _ := strconv.Atoi(r.Header.Get("Last-Event-ID"))
-	s := begin(w, uint64(max(since, 0)))
+	last, _ := strconv.ParseUint(r.Header.Get("Last-Event-ID"), 10, 64)
+	s := open(w, last)
 	defer s.beat()()
-	err := a.daemon.FollowReports(r.Context(), id, since, func(number int, e report.Event) error { return s.send("", uint64(number), e) })
+	// Until it is launched, there is only what the run before has said.
+	m, err := a.await(r.Context(), id, func(m daemon.Machine) bool { return m.Status != daemon.WaitForLaunch })
+	if err != nil {
+		return nil // what there was to say about an error would not reach a client that reads events
+	}
+	run := uint64(max(m.Started.Unix(), 0)) << runShift
+	if last>>runShift != run>>runShift {
+		last = run
+	}
+	s.begin(last)
+	err = a.daemon.FollowReports(r.Context(), id, int(last-run), func(number int, e report.Event) error {
+		if now, err := a.daemon.Get(id); err != nil || !now.Started.Equal(m.Started) {
+			return errOtherRun
+		}
+		return s.send("", run+uint64(number), e)
+	})
 	if err == nil {
 		s.send("end", s.seen, struct{}{})
 	}
-	return nil // what there was to say about an error would not reach a client that reads events
+	return nil
 }
 
-// begin begins a stream of server-sent events.
-func begin(w http.ResponseWriter, since uint64) *stream {
+// errOtherRun ends a stream whose run is over: the client comes back for the next one.
+var errOtherRun = errors.New("another run began")
+
+// open begins an answer of server-sent events, for a client that has seen those up to a number.
+func open(w http.ResponseWriter, since uint64) *stream {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no") // for proxies that would wait for more
 	s := &stream{w: w, control: http.NewResponseController(w), seen: since}
-	s.send("begin", since, map[string]uint64{"since": since})
+	_ = s.write("")
 	return s
 }
+
+// begin says behind which number the stream begins.
+func (s *stream) begin(since uint64) { s.send("begin", since, map[string]uint64{"since": since}) }
 
 // since returns behind which number a client wants events. A number that is not there yet is of another life of the
 // daemon's store.

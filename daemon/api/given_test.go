@@ -9,8 +9,10 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vmseed/vmseed/daemon/client"
 	"github.com/vmseed/vmseed/daemon/daemontest"
@@ -167,6 +169,55 @@ func TestGivenSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 		look("changed to " + content)
+	}
+}
+
+// TestBootOfTheNextRun comes back to a stream with the number of a report of an earlier run: nothing of this one is lost for that.
+func TestBootOfTheNextRun(t *testing.T) {
+	s := begin(t)
+	id := s.started(t, "vm1", supervisortest.Good)
+	last := func(header ...string) string {
+		t.Helper()
+		if _, err := s.WaitFirstBoot(t.Context(), id, nil); err != nil {
+			t.Fatal(err)
+		}
+		in, number := s.stream(t, "/machines/"+id+"/boot", header...), ""
+		for {
+			event := next(t, in)
+			for line := range strings.Lines(event) {
+				if n, ok := strings.CutPrefix(line, "id: "); ok {
+					number = strings.TrimSpace(n)
+				}
+			}
+			if strings.Contains(event, `"stage":"done"`) {
+				return number
+			}
+		}
+	}
+	first := last()
+	// Runs are told apart by the second in which they began.
+	for begun := time.Now(); time.Now().Unix() == begun.Unix(); time.Sleep(50 * time.Millisecond) {
+	}
+	if _, err := s.Stop(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Start(t.Context(), id, client.StartRequest{NewGeneration: true}); err != nil {
+		t.Fatal(err)
+	}
+	second := last("Last-Event-ID", first)
+	a, err1 := strconv.ParseUint(first, 10, 53)
+	b, err2 := strconv.ParseUint(second, 10, 53)
+	if err := errors.Join(err1, err2); err != nil || b <= a {
+		t.Errorf("numbers %s and %s: %v", first, second, err)
+	}
+	in := s.stream(t, "/machines/"+id+"/boot", "Last-Event-ID", second)
+	if _, err := s.Stop(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	for event := ""; !strings.Contains(event, "event: end"); {
+		if event = next(t, in); strings.Contains(event, `"stage"`) {
+			t.Errorf("sent again: %s", event)
+		}
 	}
 }
 

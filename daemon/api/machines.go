@@ -125,26 +125,26 @@ func (a *api) undo(ctx context.Context, made []daemon.Machine) {
 
 // startNew starts a machine as soon as its disks are made.
 func (a *api) startNew(ctx context.Context, id string) error {
-	if err := a.await(ctx, id, func(m daemon.Machine) bool { return m.Status != daemon.ImageLocked }); err != nil {
+	if _, err := a.await(ctx, id, func(m daemon.Machine) bool { return m.Status != daemon.ImageLocked }); err != nil {
 		return err
 	}
 	return a.daemon.Start(ctx, id, daemon.StartOptions{})
 }
 
-// await looks at a machine after each event, until it is as wished.
-func (a *api) await(ctx context.Context, id string, wished func(daemon.Machine) bool) error {
+// await looks at a machine after each event, and returns it when it is as wished.
+func (a *api) await(ctx context.Context, id string, wished func(daemon.Machine) bool) (m daemon.Machine, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	look := func() (bool, error) {
-		m, err := a.daemon.Get(id)
+		m, err = a.daemon.Get(id)
 		return err == nil && wished(m), err
 	}
 	since := a.daemon.LastEvent()
 	if ok, err := look(); ok || err != nil {
-		return err
+		return m, err
 	}
 	met := false
-	err := a.daemon.Watch(ctx, since, func(e daemon.Event) error {
+	err = a.daemon.Watch(ctx, since, func(e daemon.Event) error {
 		if e.Object != id {
 			return nil
 		}
@@ -155,9 +155,9 @@ func (a *api) await(ctx context.Context, id string, wished func(daemon.Machine) 
 		return err
 	})
 	if met {
-		return nil
+		return m, nil
 	}
-	return err
+	return m, err
 }
 
 func (a *api) getMachine(w http.ResponseWriter, r *http.Request) error {

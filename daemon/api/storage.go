@@ -69,8 +69,11 @@ func (a *api) listImages(w http.ResponseWriter, _ *http.Request) error {
 			return err
 		}
 		for _, x := range images {
-			image := client.Image{ID: x.ID, Name: x.Name, Description: x.Description, Domain: domain.ID, File: filepath.Base(x.File), Path: x.File, Format: x.Format,
+			image := client.Image{ID: x.ID, Name: x.Name, Description: x.Description, Domain: domain.ID, File: filepath.Base(x.File), Format: x.Format,
 				Size: x.Size, VirtualSize: x.VirtualSize}
+			if !x.Outside {
+				image.Path = x.File
+			}
 			if len(x.Problems) > 0 {
 				image.Problems = client.Diagnostics(x.Problems)
 			}

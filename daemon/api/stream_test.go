@@ -175,6 +175,33 @@ func (s *service) stream(t *testing.T, path string, header ...string) *bufio.Rea
 	return bufio.NewReader(answer.Body)
 }
 
+// TestHead asks for the heads of answers that go on and on.
+func TestHead(t *testing.T) {
+	s := begin(t)
+	id := s.started(t, "vm1", supervisortest.Silent)
+	for path, media := range map[string]string{"/events": "text/event-stream", "/machines/" + id + "/boot": "text/event-stream",
+		"/machines/" + id + "/log?follow=true": "text/plain; charset=utf-8", "/machines": "application/json"} {
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodHead, s.server.URL()+client.Prefix+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set("Authorization", "Bearer "+s.Token().Reveal())
+		q.Header.Set("Accept", "text/event-stream")
+		answer, err := (&http.Client{Transport: s.HTTP().Transport, Timeout: daemontest.Limit}).Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The connection serves the next request when the answer is over.
+		if err := answer.Body.Close(); err != nil || answer.StatusCode != 200 || answer.Header.Get("Content-Type") != media {
+			t.Errorf("%s: %s %s, %v", path, answer.Status, answer.Header, err)
+		}
+	}
+	s.stop() // waits for the answers that are not over
+	if strings.Contains(s.log.String(), "cut off") {
+		t.Error("an answer to HEAD goes on")
+	}
+}
+
 // next reads one event: the lines before an empty one.
 func next(t *testing.T, r *bufio.Reader) string {
 	t.Helper()

@@ -54,9 +54,10 @@ type Image struct {
 	Description string `json:"description,omitempty"`
 	// Domain is the id of the storage domain.
 	Domain string `json:"domain"`
-	// File is the name of the file in the domain's directory, Path the whole path on the daemon's host, for documents.
+	// File is the name of the file in the domain's directory, Path the whole path on the daemon's host, for documents. There is no
+	// Path of a link that leads out of the domain: it can be imported only.
 	File   string `json:"file"`
-	Path   string `json:"path"`
+	Path   string `json:"path,omitempty"`
 	Format string `json:"format"`
 	// Size is that of the file, VirtualSize that of the disk in it, both in bytes.
 	Size        int64        `json:"size"`

@@ -25,9 +25,9 @@ const (
 	pathToken       = "/ovirt-engine/sso/oauth/token"
 	pathTicket      = "/ovirt-engine/sso/oauth/token-http-auth"
 	pathOVirt       = "/ovirt-engine/api"
-	pathAPI         = "/api/v1"
-	pathSession     = pathAPI + "/session"
-	pathOpenAPI     = pathAPI + "/openapi.json"
+	pathAPI         = "/api"
+	pathSession     = pathAPI + "/v1/session"
+	pathOpenAPI     = pathAPI + "/v1/openapi.json"
 )
 
 // below reports whether a path is a prefix or below it. Two slashes are as good as one, and a parameter may follow: both

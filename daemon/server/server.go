@@ -43,7 +43,7 @@ type Config struct {
 	AnyHost bool
 	// Guard knows who may come in.
 	Guard *auth.Guard
-	// OVirt serves /ovirt-engine/api and below, API /api/v1 and below. Both get authenticated requests only.
+	// OVirt serves /ovirt-engine/api and below, API /api and below. Both get authenticated requests only.
 	OVirt, API http.Handler
 	// Pages serves every other path, to everybody. Requests with a good cookie say whose they are; see auth.FromContext. It may
 	// be nil.

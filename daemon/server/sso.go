@@ -20,8 +20,21 @@ const scopeAPI = "ovirt-app-api"
 // maxForm bounds the body of a login, in bytes.
 const maxForm = 64 << 10
 
+// reads refuses a request that does more than read, and reports whether it was none.
+func (x *exchange) reads(r *http.Request) bool {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return true
+	}
+	x.Header().Set("Allow", "GET, HEAD")
+	x.problem(http.StatusMethodNotAllowed, "this is read only")
+	return false
+}
+
 // health says whether the daemon works. Anybody may ask, so an answer that says no does not say why.
 func (s *Server) health(x *exchange, r *http.Request) {
+	if !x.reads(r) {
+		return
+	}
 	status, text := http.StatusOK, "ok\n"
 	if s.config.Healthy != nil {
 		if err := s.config.Healthy(r.Context()); err != nil {
@@ -43,9 +56,7 @@ func (s *Server) authority(x *exchange, r *http.Request) {
 		x.problem(http.StatusNotFound, "there is resource=ca-certificate with format=X509-PEM-CA")
 		return
 	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		x.Header().Set("Allow", "GET, HEAD")
-		x.problem(http.StatusMethodNotAllowed, "this is read only")
+	if !x.reads(r) {
 		return
 	}
 	ca := s.CA()

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/vmseed/vmseed/daemon/auth"
 	"github.com/vmseed/vmseed/diag"
@@ -54,10 +56,6 @@ func New(o Options) (http.Handler, error) {
 	mux.HandleFunc("GET "+pathLogin, s.showLogin)
 	mux.HandleFunc("POST "+pathLogin, s.login)
 	mux.HandleFunc("POST "+pathLogout, s.logout)
-	mux.HandleFunc(pathLogout, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Allow", "POST")
-		s.refuse(w, r, http.StatusMethodNotAllowed)
-	})
 	mux.Handle("GET "+pathAssets+"{name}", s.assets)
 	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, s.assets.url(iconFile), http.StatusMovedPermanently)
@@ -95,12 +93,24 @@ type methods struct {
 // ServeHTTP answers a request.
 func (m *methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protect(w.Header())
-	if _, pattern := m.mux.Handler(r); pattern == "/" && r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
+	if allowed := m.allowed(r); len(allowed) > 0 && !slices.Contains(allowed, r.Method) {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
 		m.site.refuse(w, r, http.StatusMethodNotAllowed)
 		return
 	}
 	m.mux.ServeHTTP(w, r)
+}
+
+// allowed are the methods that the path of a request has; none means that there is no such path.
+func (m *methods) allowed(r *http.Request) (out []string) {
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		as := *r
+		as.Method = method
+		if _, pattern := m.mux.Handler(&as); pattern != "/" {
+			out = append(out, method)
+		}
+	}
+	return out
 }
 
 // forUsers serves a page to whoever has logged in.
