@@ -143,7 +143,7 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 	}
 	d.options.BootTimeout = cmp.Or(o.BootTimeout, DefaultBootTimeout)
 	d.options.SeedlessTimeout = cmp.Or(o.SeedlessTimeout, time.Minute)
-	d.options.Hypervisor.Detach = true
+	d.options.Hypervisor.Detach, d.options.Hypervisor.Supply = true, supply
 	if err := os.MkdirAll(dir, atomicfile.DirMode); err != nil {
 		return nil, err
 	}

@@ -269,7 +269,8 @@ func (d *Daemon) boot(ctx context.Context, m machine.Machine, o boot.Options) (*
 	p, l, err := prepare(ctx, m, o)
 	var cannot *boot.OptionError
 	if errors.As(err, &cannot) {
-		l.Errorf(CodeDelivery, m.Places.Find("dataSource"), "choose another delivery, or auto", "%v", cannot)
+		// It names the flags of vmseed run, whose names are those of the APIs but for the dashes.
+		l.Errorf(CodeDelivery, m.Places.Find("dataSource"), "choose another delivery, or auto", "%s", strings.ReplaceAll(cannot.Error(), "--", ""))
 		return nil, l, nil
 	}
 	if err != nil || l.HasErrors() {
@@ -280,6 +281,11 @@ func (d *Daemon) boot(ctx context.Context, m machine.Machine, o boot.Options) (*
 		client.Command = d.options.Supervisor
 	}
 	return client, l, err
+}
+
+// supply says how users of the APIs give the contents of a disk.
+func supply(machine.Disk) string {
+	return "by a definition that names a file of the image repository, or by a template that has a disk"
 }
 
 // client returns that of a VM's supervisor.

@@ -67,6 +67,20 @@ type Options struct {
 	Booted bool
 	// Taps are the host's tap devices that NICs are plugged into. A NIC without one gets the network that Net names.
 	Taps []Tap
+	// Supply says how whoever asks for the start gives the contents of a disk that are missing, for remedies, such as "with
+	// --image". Nil means the flags of vmseed run.
+	Supply func(machine.Disk) string
+}
+
+// Supplied says how the contents of a disk are given; see Supply.
+func (o Options) Supplied(d machine.Disk) string {
+	switch {
+	case o.Supply != nil:
+		return o.Supply(d)
+	case d.Root:
+		return "with --image"
+	}
+	return "with --volume " + d.Name + "=PATH"
 }
 
 // Tap is a tap device of the host that somebody else has made and connected, for one NIC of a VM.

@@ -5,11 +5,14 @@ package api_test
 import (
 	"context"
 	"net/http"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/vmseed/vmseed/daemon/client"
 	"github.com/vmseed/vmseed/daemon/daemontest"
 	"github.com/vmseed/vmseed/internal/supervisor/supervisortest"
+	"github.com/vmseed/vmseed/secret"
 )
 
 // TestDelivery starts machines whose guests get their seeds in other ways than by themselves.
@@ -57,6 +60,16 @@ func TestDelivery(t *testing.T) {
 	} {
 		if status(err) != http.StatusUnprocessableEntity {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	absent := strings.Replace(documents("vm2", "", "")[0].Text.Reveal(), "{blank: true}", "{image: "+filepath.Join(s.dir, "images", "absent.img")+"}", 1)
+	// Nobody at the API has the flags of vmseed run.
+	for name, err := range map[string]error{
+		"a delivery": second(s.Start(ctx, id, client.StartRequest{Delivery: "smbios"})),
+		"an image":   second(s.Start(ctx, id, client.StartRequest{Documents: []client.Document{{Name: "vm.yaml", Text: secret.New(absent)}}})),
+	} {
+		if err == nil || strings.Contains(err.Error(), "--") {
+			t.Errorf("%s that does not fit: %v", name, err)
 		}
 	}
 	if m, err := s.Machine(ctx, id); err != nil || m.Status != "down" {

@@ -61,12 +61,8 @@ func volume(vm hypervisor.VM, d machine.Disk) (hypervisor.Volume, bool) {
 func (b *builder) contents(path string, index int, d machine.Disk) (file, format string, ok bool) {
 	v, ok := volume(b.vm, d)
 	if !ok {
-		flag := "--volume " + d.Name + "=PATH"
-		if d.Root {
-			flag = "--image PATH"
-		}
 		b.list.Add(diag.Diagnostic{Code: CodeUnresolvedVolume, Severity: diag.Error, Range: b.at(path), Field: path,
-			Summary: fmt.Sprintf("the contents of disk %q are not on this host", d.Name), Remedy: "give them with " + flag})
+			Summary: fmt.Sprintf("the contents of disk %q are not on this host", d.Name), Remedy: "give them " + b.vm.Options.Supplied(d)})
 		return "", "", false
 	}
 	name := filepath.Join(b.vm.StateDir, fmt.Sprintf("disk%d", index))
@@ -132,7 +128,7 @@ func images(vm hypervisor.VM) (map[string]imageInfo, error) {
 		info, err := inspect(v.Path)
 		if err != nil {
 			return nil, &hypervisor.EnvironmentError{What: fmt.Sprintf("the contents of disk %q cannot be read", d.Name), Err: err,
-				Remedy: fmt.Sprintf("name them with --volume %s=PATH", d.Name)}
+				Remedy: "give them " + vm.Options.Supplied(d)}
 		}
 		out[v.Path] = info
 	}

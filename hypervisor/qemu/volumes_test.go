@@ -105,7 +105,7 @@ func TestRefused(t *testing.T) {
 		"share":              {func(m *machine.Machine) { m.Shares = []machine.Share{{Name: "s", Driver: "virtiofs"}} }, "no share"},
 		"kernel argument":    {func(m *machine.Machine) { m.Boot.Append = "quiet" }, "no kernel to start"},
 		"device of the host": {func(m *machine.Machine) { m.Hardware.HostDevices = []machine.HostDevice{{Name: "gpu"}} }, "finds no device"},
-		"no contents":        {func(m *machine.Machine) { m.Disks[0].Source = machine.DiskSource{} }, "--image PATH"},
+		"no contents":        {func(m *machine.Machine) { m.Disks[0].Source = machine.DiskSource{} }, "give them with --image"},
 		"ARM with a BIOS":    {func(m *machine.Machine) { m.Hardware.Arch, m.Hardware.Firmware = "arm64", "bios" }, "no BIOS"},
 	} {
 		m := machine.Machine{Name: "m", Disks: []machine.Disk{{Name: "root", Root: true, Source: machine.DiskSource{Path: "/srv/root.raw"}}},
@@ -117,6 +117,20 @@ func TestRefused(t *testing.T) {
 		_, list := build(vm, host{Images: map[string]imageInfo{"/srv/root.raw": {Format: "raw", Size: 1}}}, "tcg", 0)
 		if !list.HasErrors() || !strings.Contains(list.Error(), c.want) {
 			t.Errorf("%s: %v; want an error with %q", name, list, c.want)
+		}
+	}
+}
+
+// TestSupplied says how missing contents are given in the words of who asks.
+func TestSupplied(t *testing.T) {
+	m, _ := machine.Place(machine.Machine{Name: "m", Hardware: machine.Hardware{Arch: "amd64"}, Disks: []machine.Disk{{Name: "data"}}}, machine.Facts{})
+	for want, options := range map[string]hypervisor.Options{
+		"give them with --volume data=PATH":  {},
+		"give them by hand, as data is none": {Supply: func(d machine.Disk) string { return "by hand, as " + d.Name + " is none" }},
+	} {
+		_, list := build(hypervisor.VM{Machine: m, StateDir: "/state", Options: options}, host{}, "tcg", 0)
+		if !strings.Contains(list.Error(), want) {
+			t.Errorf("%v; want %q", list, want)
 		}
 	}
 }

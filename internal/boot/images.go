@@ -114,7 +114,7 @@ func (p *Prepared) images(ctx context.Context, o Options, l *diag.List, dir stri
 			path, err = p.resolve(ctx, o, named, dir)
 		}
 		if err != nil {
-			if err := imageDiagnostic(m, i, err, l); err != nil {
+			if err := imageDiagnostic(m, o, i, err, l); err != nil {
 				return err
 			}
 			continue
@@ -126,12 +126,9 @@ func (p *Prepared) images(ctx context.Context, o Options, l *diag.List, dir stri
 
 // imageDiagnostic adds what is wrong with the image of a disk to the list, at its place in the definition. Troubles of
 // this host and its network remain errors.
-func imageDiagnostic(m machine.Machine, disk int, err error, l *diag.List) error {
+func imageDiagnostic(m machine.Machine, o Options, disk int, err error, l *diag.List) error {
 	d := m.Disks[disk]
-	remedy := "; or give it with --volume " + d.Name + "=PATH"
-	if d.Root {
-		remedy = "; or give it with --image"
-	}
+	remedy := "; or give it " + o.VM.Supplied(d)
 	var e *image.Error
 	if !errors.As(err, &e) || e.Fault == image.Unavailable {
 		return fmt.Errorf("the image of disk %q: %w%s", d.Name, err, remedy)
