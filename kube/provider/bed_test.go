@@ -36,6 +36,11 @@ type simulated struct {
 	// removed are the pods whose VMs were removed, in order.
 	removed []types.UID
 	silent  bool
+	// unplugged VMs have networks of their own.
+	unplugged bool
+	// released are the pods whose networks were given back, and unreleased is what the next attempts end with.
+	released   []types.UID
+	unreleased []error
 	// equip gives a guest more powers; nil gives it none.
 	equip func(*simGuest) Guest
 	// onRemove is called by Remove.
@@ -81,7 +86,23 @@ func (s *simulated) started(g *simGuest) Started {
 	if s.equip != nil {
 		guest = s.equip(g)
 	}
-	return Started{Guest: guest, IPs: []netip.Addr{netip.MustParseAddr("10.1.2.3")}, Silent: s.silent, ImageID: "sha256:1"}
+	out := Started{Guest: guest, IPs: []netip.Addr{netip.MustParseAddr("10.1.2.3")}, Silent: s.silent, ImageID: "sha256:1"}
+	if s.unplugged {
+		out.IPs = nil
+	}
+	return out
+}
+
+func (s *simulated) Release(_ context.Context, r Ref) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if len(s.unreleased) > 0 {
+		err := s.unreleased[0]
+		s.unreleased = s.unreleased[1:]
+		return err
+	}
+	s.released = append(s.released, r.UID)
+	return nil
 }
 
 func (s *simulated) Find(_ context.Context, r Ref) (Started, error) {

@@ -45,4 +45,12 @@
 // when it was cut off. It is started again as the restart policy says, on the disks that it had, after a pause that doubles from
 // 10 seconds to 5 minutes and is forgotten after 10 minutes of running. A restart of the guest's own is none of the
 // container's.
+//
+// When the pod has ended for good, its network is given back at once, as a kubelet does it. Its log, and its disks, stay until the pod
+// is deleted.
+//
+// # Addresses
+//
+// A pod has the addresses that CNI plugins gave it. A guest on a network of its own, behind its supervisor, has an address that nobody else
+// can reach, so the pod has none in its status: Services have no endpoint then, rather than the ports of the host.
 package provider

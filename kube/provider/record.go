@@ -40,6 +40,8 @@ type record struct {
 	Last *corev1.ContainerStateTerminated `json:"last,omitempty"`
 	// Over is the end of the pod: nothing is started any more.
 	Over *over `json:"over,omitempty"`
+	// Released means that what the VM needs no longer, after that end, was given back.
+	Released bool `json:"released,omitempty"`
 	// Leaving means that the VM is to be removed, and the object of the API after it.
 	Leaving bool `json:"leaving,omitempty"`
 	// Parting is how long the guest may take to shut down then.

@@ -30,6 +30,12 @@ type Runner interface {
 	List(ctx context.Context) ([]Ref, error)
 }
 
+// Releaser is the optional power of a Runner to give back, when a pod has ended for good, what its VM needs no longer: its network
+// and its addresses. The console's log stays, and the disks stay, until Remove. To release twice is no error.
+type Releaser interface {
+	Release(ctx context.Context, r Ref) error
+}
+
 // Ref names a pod.
 type Ref struct {
 	Namespace, Name string
@@ -57,7 +63,8 @@ type Start struct {
 // Started is a VM that runs.
 type Started struct {
 	Guest Guest
-	// IPs are the addresses of the pod, the first one that of its default network. None means those of the node.
+	// IPs are the addresses of the pod, the first one that of its default network. Without one the pod has none, because nothing but
+	// the node reaches its guest: with the node's address, Services would lead to the node's own ports.
 	IPs []netip.Addr
 	// Silent means that the guest has nothing to report with, so its first boot is not waited for.
 	Silent bool

@@ -226,11 +226,28 @@ func (v *vm) live(ctx context.Context) {
 				return
 			}
 		case rec.Over != nil:
-			v.wait(ctx, 0)
+			v.wait(ctx, v.release(ctx))
 		default:
 			guest = v.start(ctx)
 		}
 	}
+}
+
+// release gives back what a VM that ended for good needs no longer. It returns the pause before it is to be called again, or 0.
+func (v *vm) release(ctx context.Context) time.Duration {
+	r, ok := v.p.options.Runner.(Releaser)
+	if !ok || v.look().Released {
+		return 0
+	}
+	err := r.Release(ctx, v.ref)
+	if err == nil {
+		err = v.remember(func() { v.rec.Released = true })
+	}
+	if err != nil {
+		v.p.log.Warn("the network of a pod that has ended cannot be given back yet", "pod", v.ref, "error", err)
+		return retryMost
+	}
+	return 0
 }
 
 // wait returns when there is something new, when ctx ends, or after a time that is not 0.
@@ -440,11 +457,6 @@ func (v *vm) began(started Started, s supervisor.State) {
 		}
 		for _, ip := range started.IPs {
 			v.rec.Run.IPs = append(v.rec.Run.IPs, ip.String())
-		}
-		if len(v.rec.Run.IPs) == 0 {
-			for _, ip := range v.p.options.NodeIPs {
-				v.rec.Run.IPs = append(v.rec.Run.IPs, ip.String())
-			}
 		}
 		if started.Silent {
 			v.rec.Run.Up = true

@@ -68,7 +68,10 @@ type Host struct {
 	log      *slog.Logger
 }
 
-var _ provider.Runner = (*Host)(nil)
+var (
+	_ provider.Runner   = (*Host)(nil)
+	_ provider.Releaser = (*Host)(nil)
+)
 
 // New returns the Runner of this host, and removes what an earlier one left half done.
 func New(o Options) (*Host, error) {
@@ -179,6 +182,24 @@ func (h *Host) Remove(ctx context.Context, r provider.Ref) error {
 		err = h.options.Networks.Teardown(ctx, string(r.UID))
 	}
 	return errors.Join(err, os.RemoveAll(h.volumesDir(r)))
+}
+
+// Release gives back the network of a pod whose VM has ended, and keeps the rest.
+func (h *Host) Release(ctx context.Context, r provider.Ref) error {
+	if h.options.Networks == nil {
+		return nil
+	}
+	c, err := supervisor.Open(h.dir(r), h.options.Supervisor...)
+	switch {
+	case errors.Is(err, supervisor.ErrNoVM): // it never came to one
+	case err != nil:
+		return err
+	default:
+		if s, err := c.State(ctx); err != nil && !errors.Is(err, fs.ErrNotExist) || s.Status.Alive() {
+			return errors.Join(err, errors.New("its VM still runs")) // a network is not taken from under a guest
+		}
+	}
+	return h.options.Networks.Teardown(ctx, string(r.UID))
 }
 
 // List returns the pods that have a VM or a network here. The names of pods are not known.

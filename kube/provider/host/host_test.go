@@ -80,7 +80,7 @@ func TestMachine(t *testing.T) {
 	for _, v := range m.Environment {
 		env[v.Name] = v.Value.Reveal()
 	}
-	if env["IP"] != "192.0.2.7" || env["NODE"] != "node" || m.Name != "vm" || m.Namespace != "n" || m.Identity.UID != "3b0a" {
+	if env["IP"] != "192.168.127.2" || env["NODE"] != "node" || m.Name != "vm" || m.Namespace != "n" || m.Identity.UID != "3b0a" {
 		t.Errorf("%v, %s/%s", env, m.Namespace, m.Name)
 	}
 	volumes, l, err := h.volumes(t.Context(), testPod(), m, newLocal(client, "n", "node"))

@@ -12,6 +12,7 @@ import (
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/frontend/cniresult"
 	"github.com/vmseed/vmseed/hypervisor"
+	"github.com/vmseed/vmseed/internal/vmnet"
 	"github.com/vmseed/vmseed/kube/podnet"
 	"github.com/vmseed/vmseed/kube/provider"
 	"github.com/vmseed/vmseed/machine"
@@ -45,12 +46,14 @@ func (h *Host) connect(ctx context.Context, s provider.Start) (connection, diag.
 	return connection{}, l, nil
 }
 
-// completed is a pod with the addresses that the downward API offers.
+// completed is a pod with the addresses that the downward API offers. They are for programs of the guest, so that on a network of
+// its own the pod's is the guest's there, though nobody else can reach it.
 func (h *Host) completed(pod *corev1.Pod, a connection) *corev1.Pod {
 	out := pod.DeepCopy()
 	ips := a.IPs
-	if len(ips) == 0 {
-		ips = h.options.NodeIPs
+	if !a.plugged {
+		own, _ := vmnet.Configure(machine.NIC{DHCP4: true}, machine.DNS{}, 0, diag.Range{})
+		ips = []netip.Addr{own.Guest}
 	}
 	out.Status = corev1.PodStatus{HostIP: first(h.options.NodeIPs), PodIP: first(ips)}
 	for _, ip := range h.options.NodeIPs {
