@@ -1,7 +1,8 @@
 #!/bin/bash
 # Runs a cluster with vmseed on this machine until Ctrl-C: builds what it needs, and gives both nodes the guest images of the
 # tests under the names that the examples use, so that nothing is fetched from a registry.
-# Further arguments are flags of the nodes, such as --accel kvm.
+# Further arguments are flags of the nodes, such as --accel kvm. What CNI networks this machine has is left alone, and each VM gets
+# a network of its own, unless --cni-conf-dir is among them.
 set -euo pipefail
 cd "$(dirname "$0")"
 state=${XDG_STATE_HOME:-$HOME/.local/state}/vmseed/kube

@@ -34,7 +34,8 @@ type Options struct {
 	Program string
 	// Nodes is how many nodes there are, named node1, node2 …
 	Nodes int
-	// NodeFlags are further flags of the nodes, such as --image-dir.
+	// NodeFlags are further flags of the nodes, such as --image-dir. Unless they say otherwise, each VM has a network of its own:
+	// the CNI configuration of this machine is another program's, and its plugins may need rights that the nodes do not have.
 	NodeFlags []string
 	// ControlPlane changes the control plane; its Dir is set.
 	ControlPlane controlplane.Options
@@ -197,7 +198,12 @@ func (c *Cluster) prepareNode(name string) (*Process, error) {
 	return &Process{Name: name, dir: dir, program: c.options.Program, args: append([]string{
 		"node", "--kubeconfig", config, "--name", name, "--state-dir", filepath.Join(dir, "state"), "--node-ip", "127.0.0.1",
 		"--listen", fmt.Sprintf("127.0.0.1:%d", ports[0]), "--tls-cert-file", cert, "--tls-private-key-file", key,
-		"--client-ca-file", c.CA(), "--log-format", "json"}, c.options.NodeFlags...)}, nil
+		"--client-ca-file", c.CA(), "--log-format", "json"}, c.options.nodeFlags()...)}, nil
+}
+
+// nodeFlags are the flags that all nodes have. Of a flag that is given twice the last one counts.
+func (o Options) nodeFlags() []string {
+	return append([]string{"--cni-conf-dir="}, o.NodeFlags...)
 }
 
 // Node returns the process of a node.
