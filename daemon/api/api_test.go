@@ -356,7 +356,7 @@ func TestDamagedUsers(t *testing.T) {
 	}
 	defer c.Close()
 	var no *client.Error
-	if _, err := c.Login(t.Context(), auth.Admin, secret.New(password)); !errors.As(err, &no) || no.Status != http.StatusServiceUnavailable || strings.Contains(err.Error(), "users:1") {
+	if _, err := c.Login(t.Context(), auth.Admin, secret.New(daemontest.Password)); !errors.As(err, &no) || no.Status != http.StatusServiceUnavailable || strings.Contains(err.Error(), "users:1") {
 		t.Error(err)
 	}
 	s.stop()
@@ -378,7 +378,7 @@ func TestSession(t *testing.T) {
 	if _, err := c.Login(t.Context(), auth.Admin, secret.New("wrong password")); !client.IsUnauthorized(err) {
 		t.Error(err)
 	}
-	session, err := c.Login(t.Context(), "admin", secret.New(password))
+	session, err := c.Login(t.Context(), "admin", secret.New(daemontest.Password))
 	if err != nil || session.User != auth.Admin || time.Until(session.Idle) > time.Hour || time.Until(session.Expires) > 25*time.Hour {
 		t.Fatal(session, err)
 	}
@@ -398,7 +398,7 @@ func TestSession(t *testing.T) {
 		t.Errorf("a token outlives its end: %v", err)
 	}
 	// Who has name and password gets another token by itself.
-	again, err := client.New(client.Options{URL: s.server.URL(), CA: s.server.CA(), Token: token, Username: auth.Admin, Password: secret.New(password)})
+	again, err := client.New(client.Options{URL: s.server.URL(), CA: s.server.CA(), Token: token, Username: auth.Admin, Password: secret.New(daemontest.Password)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -406,7 +406,7 @@ func TestSession(t *testing.T) {
 	if _, err := again.Machines(t.Context(), client.Filter{}); err != nil || again.Token().Equal(token) {
 		t.Error(err)
 	}
-	stranger, err := client.New(client.Options{URL: s.server.URL(), Username: auth.Admin, Password: secret.New(password)})
+	stranger, err := client.New(client.Options{URL: s.server.URL(), Username: auth.Admin, Password: secret.New(daemontest.Password)})
 	if err != nil {
 		t.Fatal(err)
 	}

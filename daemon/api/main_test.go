@@ -34,11 +34,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-const password = "correct horse"
-
-// hashed is the line of admin in the users file, with a hash that costs little.
-const hashed = auth.Admin + ":$pbkdf2-sha256$i=1000$MDEyMzQ1Njc4OWFiY2RlZg$cBg8D2DungRB9k76szThf5ehfyBz991ay6PT8Srwk4M\n"
-
 // service is a daemon behind its server, and a client of it. Every answer is held against the API's document.
 type service struct {
 	*client.Client
@@ -55,23 +50,13 @@ func begin(t testing.TB) *service {
 	s := &service{dir: t.TempDir(), log: new(bytes.Buffer)}
 	daemontest.Image(t, s.dir, "disk.img", "name: Test image\nlogin: tester\n")
 	s.daemon = daemontest.Open(t, daemontest.Options(s.dir))
-	path := filepath.Join(t.TempDir(), "users")
-	s.users = path
-	if err := os.WriteFile(path, []byte(hashed), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	users, err := auth.OpenUsers(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	guard, err := auth.NewGuard(users, auth.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	var guard *auth.Guard
+	guard, s.users = daemontest.Guard(t, auth.Options{})
 	handler := api.New(s.daemon, api.Options{Engine: daemontest.Engine(), Guard: guard, Version: "test"})
 	s.listen(t, server.Config{Listen: "127.0.0.1:0", Dir: filepath.Join(t.TempDir(), "pki"), Guard: guard, API: &inspector{t: t, next: handler},
 		Log: slog.New(slog.NewTextHandler(s.log, nil)), Limits: server.Limits{Grace: 10 * time.Second, Recheck: 100 * time.Millisecond}})
-	s.Client, err = client.New(client.Options{URL: s.server.URL(), CA: s.server.CA(), Username: auth.Admin, Password: secret.New(password), UserAgent: "test"})
+	var err error
+	s.Client, err = client.New(client.Options{URL: s.server.URL(), CA: s.server.CA(), Username: auth.Admin, Password: secret.New(daemontest.Password), UserAgent: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

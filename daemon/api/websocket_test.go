@@ -118,13 +118,13 @@ func TestWebSocketEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn = open()
-	if err := os.WriteFile(s.users, []byte(strings.Replace(hashed, "i=1000", "i=1001", 1)), 0o600); err != nil {
+	if err := os.WriteFile(s.users, []byte(strings.Replace(daemontest.Users, "i=1000", "i=1001", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if code := ending(ctx, t, conn); code != websocket.StatusPolicyViolation {
 		t.Errorf("after the session's end the console ends with %d", code)
 	}
-	if err := os.WriteFile(s.users, []byte(hashed), 0o600); err != nil {
+	if err := os.WriteFile(s.users, []byte(daemontest.Users), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Version(ctx); err != nil { // logs in again

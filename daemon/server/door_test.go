@@ -18,8 +18,7 @@ import (
 // TestUseOfCookies keeps the session of a page alive by what its user does, and not by what the page reads by itself.
 func TestUseOfCookies(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "users")
-	// The password is "correct horse", and its hash costs little.
-	if err := os.WriteFile(file, []byte(auth.Admin+":$pbkdf2-sha256$i=1000$MDEyMzQ1Njc4OWFiY2RlZg$cBg8D2DungRB9k76szThf5ehfyBz991ay6PT8Srwk4M\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(hashed), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {

@@ -33,11 +33,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-const password = "correct horse"
-
-// hashed is the line of admin in the users file, with a hash that costs little.
-const hashed = auth.Admin + ":$pbkdf2-sha256$i=1000$MDEyMzQ1Njc4OWFiY2RlZg$cBg8D2DungRB9k76szThf5ehfyBz991ay6PT8Srwk4M\n"
-
 // site is a daemon with its page behind its server, as vmseed serve has them.
 type site struct {
 	daemon *daemon.Daemon
@@ -49,21 +44,12 @@ type site struct {
 
 func begin(t *testing.T, o auth.Options) *site {
 	t.Helper()
-	s := &site{log: new(journal), users: filepath.Join(t.TempDir(), "users")}
+	s := &site{log: new(journal)}
 	dir := t.TempDir()
 	daemontest.Image(t, dir, "disk.img", "name: Test image\nlogin: tester\n")
 	s.daemon = daemontest.Open(t, daemontest.Options(dir))
-	if err := os.WriteFile(s.users, []byte(hashed), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	users, err := auth.OpenUsers(s.users)
-	if err != nil {
-		t.Fatal(err)
-	}
-	guard, err := auth.NewGuard(users, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var guard *auth.Guard
+	guard, s.users = daemontest.Guard(t, o)
 	own := api.New(s.daemon, api.Options{Engine: daemontest.Engine(), Guard: guard, Version: "test"})
 	log := slog.New(slog.NewTextHandler(s.log, nil))
 	pages, err := web.New(web.Options{API: own, Guard: guard, LastEvent: s.daemon.LastEvent, Log: log,
@@ -106,7 +92,7 @@ func (s *site) listen(t *testing.T, c server.Config) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.server.Serve(ctx) }()
-	cl, err := client.New(client.Options{URL: s.server.URL(), CA: s.server.CA(), Username: auth.Admin, Password: secret.New(password), UserAgent: "test"})
+	cl, err := client.New(client.Options{URL: s.server.URL(), CA: s.server.CA(), Username: auth.Admin, Password: secret.New(daemontest.Password), UserAgent: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +155,7 @@ func (s *site) form(t *testing.T, path string, fields url.Values, header ...stri
 // login logs in and returns the header with the cookie.
 func (s *site) login(t *testing.T) []string {
 	t.Helper()
-	a := s.form(t, "/login", url.Values{"username": {"admin"}, "password": {password}, "next": {"/images"}})
+	a := s.form(t, "/login", url.Values{"username": {"admin"}, "password": {daemontest.Password}, "next": {"/images"}})
 	if a.StatusCode != http.StatusSeeOther || a.Header.Get("Location") != "/images" {
 		t.Fatal(a.Status, a.Header)
 	}

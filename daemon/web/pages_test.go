@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -252,18 +251,7 @@ func TestHostileTexts(t *testing.T) {
 	if err := json.Unmarshal(data, &corpus); err != nil || len(corpus) < 100 {
 		t.Fatal(len(corpus), err)
 	}
-	file := filepath.Join(t.TempDir(), "users")
-	if err := os.WriteFile(file, []byte(hashed), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	users, err := auth.OpenUsers(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	guard, err := auth.NewGuard(users, auth.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	guard, _ := daemontest.Guard(t, auth.Options{})
 	pages := func(text string) map[string]string {
 		h, err := web.New(web.Options{API: hostile{text}, Guard: guard, LastEvent: func() uint64 { return 1 }})
 		if err != nil {

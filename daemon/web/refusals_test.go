@@ -123,7 +123,7 @@ func malformed(id, token string) []refused {
 		{name: "an API that there is not", method: "GET", path: "/api/v2/machines", header: own, status: 404},
 		{name: "removing the log-in", method: "DELETE", path: "/login", header: own, status: 405},
 		{name: "tracing", method: "TRACE", path: "/machines", header: own, status: 405},
-		{name: "a password in the address", method: "GET", path: "/login?username=admin&password=" + url.QueryEscape(password), stranger: true, status: 200},
+		{name: "a password in the address", method: "GET", path: "/login?username=admin&password=" + url.QueryEscape(daemontest.Password), stranger: true, status: 200},
 		{name: "a log-in as JSON", method: "POST", path: "/login", body: `{"username":"admin"}`, header: append([]string{"Content-Type", jsonType}, own...), stranger: true, status: 400},
 		{name: "a log-in without a form", method: "POST", path: "/login", body: "username=admin", header: own, stranger: true, status: 400},
 		{name: "a log-in that is too large", method: "POST", path: "/login", body: "username=" + strings.Repeat("x", 1<<20), header: append([]string{"Content-Type", formType}, own...), stranger: true, status: 400},
@@ -176,7 +176,7 @@ func TestRefusals(t *testing.T) {
 	if a := s.do(t, http.MethodGet, "/machines", "", cookie...); a.StatusCode != http.StatusOK || !strings.Contains(a.text, "kept") {
 		t.Errorf("the session does not go on: %s", a.Status)
 	}
-	if text := s.log.String(); strings.Contains(text, strings.SplitN(cookie[1], "=", 2)[1]) || strings.Contains(text, password) {
+	if text := s.log.String(); strings.Contains(text, strings.SplitN(cookie[1], "=", 2)[1]) || strings.Contains(text, daemontest.Password) {
 		t.Error("the log has a secret in it")
 	}
 }

@@ -50,7 +50,7 @@ func TestLogin(t *testing.T) {
 	if a := s.do(t, http.MethodGet, "/api/v1/machines", "", append(cookie, own...)...); a.StatusCode != http.StatusOK {
 		t.Error("the page's own request:", a.Status)
 	}
-	second := s.form(t, "/login", url.Values{"username": {"admin"}, "password": {password}}, cookie...)
+	second := s.form(t, "/login", url.Values{"username": {"admin"}, "password": {daemontest.Password}}, cookie...)
 	if second.StatusCode != http.StatusSeeOther || second.Header.Get("Location") != "/machines" || len(second.Cookies()) != 1 {
 		t.Error("a second log-in:", second.Status, second.Header)
 	}
@@ -70,7 +70,7 @@ func TestLogin(t *testing.T) {
 // TestCookie holds the cookie to what keeps other sites and scripts from it.
 func TestCookie(t *testing.T) {
 	s := begin(t, auth.Options{})
-	a := s.form(t, "/login", url.Values{"username": {"admin"}, "password": {password}})
+	a := s.form(t, "/login", url.Values{"username": {"admin"}, "password": {daemontest.Password}})
 	c := a.Cookies()[0]
 	if !c.HttpOnly || !c.Secure || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" || c.MaxAge != 0 || !c.Expires.IsZero() {
 		t.Errorf("%+v", c)
@@ -89,7 +89,7 @@ func TestNext(t *testing.T) {
 		"/%5cevil.example": "/%5cevil.example", "/\t/evil.example": "/machines", "/\n/evil.example": "/machines", "javascript:alert(1)": "/machines", "/login": "/machines",
 		"/login?next=/login": "/machines", "/logout": "/machines", "/api/v1/machines": "/machines", "http:/evil.example": "/machines", "/%2f/evil.example": "/machines", " /images": "/machines",
 	} {
-		a := s.form(t, "/login", url.Values{"username": {"admin"}, "password": {password}, "next": {next}})
+		a := s.form(t, "/login", url.Values{"username": {"admin"}, "password": {daemontest.Password}, "next": {next}})
 		got := a.Header.Get("Location")
 		to, err := url.Parse(got)
 		if got != want || err != nil || to.Host != "" {
@@ -171,7 +171,7 @@ func TestLifetime(t *testing.T) {
 	long := begin(t, auth.Options{})
 	cookie = long.login(t)
 	r := long.stream(t, cookie)
-	if err := os.WriteFile(long.users, []byte(strings.Replace(hashed, "i=1000", "i=1001", 1)), 0o600); err != nil {
+	if err := os.WriteFile(long.users, []byte(strings.Replace(daemontest.Users, "i=1000", "i=1001", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = io.Copy(io.Discard, r) // ends, or the test does with its time
@@ -192,7 +192,7 @@ func TestDraftKey(t *testing.T) {
 	if len(first) != 44 || key() != first {
 		t.Errorf("the keys are %q and %q", first, key())
 	}
-	if strings.Contains(hashed, first) || strings.Contains(s.log.String(), first) {
+	if strings.Contains(daemontest.Users, first) || strings.Contains(s.log.String(), first) {
 		t.Error("the key stands elsewhere")
 	}
 }

@@ -129,7 +129,7 @@ var layers = []layer{
 	{of: "daemon/store", may: append([]string{"internal/atomicfile", "report"}, words...), libraries: []string{"go.etcd.io/bbolt"},
 		why: "what survives a crash is decided in one package, which knows records and not what they are for"},
 	{of: "daemon/auth", may: append([]string{"format/crypt", "internal/atomicfile"}, words...), why: "who may come in is decided without a look at what is inside"},
-	{of: "daemon/daemontest", may: append([]string{".", "daemon", "datasource/all", "delivery/all", "frontend/all", "machine", "hypervisor", "internal/supervisor", "internal/supervisor/supervisortest"}, words...),
+	{of: "daemon/daemontest", may: append([]string{".", "daemon", "daemon/auth", "datasource/all", "delivery/all", "frontend/all", "machine", "hypervisor", "internal/supervisor", "internal/supervisor/supervisortest"}, words...),
 		why: "tests of the daemon and of its APIs share one way to have a daemon whose VMs have no guest"},
 	{of: "daemon/mask", may: append([]string{"daemon/client", "machine", "seed", "report/intake", "internal/bounded"}, words...),
 		why: "what people may see of a seed is decided in one place, whoever shows or keeps it"},
