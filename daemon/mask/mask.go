@@ -150,21 +150,18 @@ func (s Secrets) depth(text string, depth int) string {
 	}
 	text = privateKey.ReplaceAllString(text, masked)
 	text = cryptHash.ReplaceAllString(text, masked)
-	text = quoted.ReplaceAllString(text, `${1}"`+masked+`"`)
-	for _, e := range []*regexp.Regexp{flow, line} {
-		text = e.ReplaceAllStringFunc(text, func(s string) string {
-			m := e.FindStringSubmatch(s)
-			if harmless.MatchString(strings.TrimSpace(m[2])) {
-				return s
-			}
-			return m[1] + masked
-		})
-	}
+	text = inLines(text, maskNamed)
 	text = maskBlocks(text)
-	text = xmlValue.ReplaceAllString(text, "${1}"+masked+"${3}")
-	text = wireGuard.ReplaceAllString(text, "${1}"+masked)
+	if strings.Contains(text, "</") {
+		text = xmlValue.ReplaceAllString(text, "${1}"+masked+"${3}")
+	}
+	if strings.Contains(text, "Key") {
+		text = wireGuard.ReplaceAllString(text, "${1}"+masked)
+	}
 	text = reports.ReplaceAllString(text, "${1}"+masked)
-	text = userInfo.ReplaceAllString(text, "${1}"+masked+"@")
+	if strings.Contains(text, "://") && strings.Contains(text, "@") {
+		text = userInfo.ReplaceAllString(text, "${1}"+masked+"@")
+	}
 	if i := strings.Index(text, "chpasswd"); i >= 0 {
 		text = text[:i] + maskAccounts(text[i:])
 	}
@@ -185,13 +182,33 @@ func inJSON(s string, escapeHTML bool) string {
 	return strings.Trim(strings.TrimSuffix(b.String(), "\n"), `"`)
 }
 
+// maskNamed masks the values beside names that say that they are secret, on one line: none of its expressions reaches beyond that.
+func maskNamed(text string) string {
+	text = quoted.ReplaceAllString(text, `${1}"`+masked+`"`)
+	for _, e := range []*regexp.Regexp{flow, line} {
+		text = e.ReplaceAllStringFunc(text, func(s string) string {
+			m := e.FindStringSubmatch(s)
+			if harmless.MatchString(strings.TrimSpace(m[2])) {
+				return s
+			}
+			return m[1] + masked
+		})
+	}
+	return text
+}
+
 // maskBlocks masks the block scalars under a name that says that they are secret.
 func maskBlocks(text string) string {
 	at := 0
 	for {
-		m := block.FindStringSubmatchIndex(text[at:])
-		if m == nil {
+		if at = nextTelling(text, at); at < 0 {
 			return text
+		}
+		next := lineEnd(text, at)
+		m := block.FindStringSubmatchIndex(text[at:next])
+		if m == nil {
+			at = next
+			continue
 		}
 		indent, from := text[at+m[2]:at+m[3]], at+m[1]
 		to := from
