@@ -30,7 +30,7 @@ var kubeLayers = []layer{
 		why:       "what becomes of a pod is decided without knowing how its VM is made, so that a benchmark can run it without VMs"},
 	{of: "kube/provider/host", may: append([]string{".", "image", "machine", "seed", "report", "frontend", "frontend/...", "datasource", "datasource/all", "delivery", "delivery/all", "hypervisor", "hypervisor/...", "format/...",
 		"internal/atomicfile", "internal/boot", "internal/bounded", "internal/hostpath", "internal/supervisor", "internal/vmnet", "kube/imagenames", "kube/launch", "kube/objects", "kube/podnet", "kube/provider"}, words...),
-		libraries: api, why: "a pod's VM is made as the command makes one, by the same plug-ins"},
+		libraries: append([]string{"github.com/google/go-containerregistry/pkg/authn"}, api...), why: "a pod's VM is made as the command makes one, by the same plug-ins"},
 	{of: "kube/node/certs", may: []string{"internal/atomicfile"}, libraries: append([]string{"github.com/go-logr/logr", "k8s.io/klog/v2"}, api...),
 		why: "keys are in one package, which does nothing else"},
 	{of: "kube/node/server", libraries: append([]string{"github.com/gorilla/mux", "github.com/gorilla/websocket", "github.com/prometheus/client_golang/...", "github.com/virtual-kubelet/virtual-kubelet/...", "k8s.io/apiserver/...", "k8s.io/kubelet/..."}, api...),

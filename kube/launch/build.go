@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -211,14 +212,14 @@ func (b *builder) volumes(secret string) []corev1.Volume {
 	return out
 }
 
-// pullSecrets are the credentials for the registries of container disks.
+// pullSecrets are the credentials for the registries of container disks, which the node reads.
 func (b *builder) pullSecrets() []corev1.LocalObjectReference {
 	list, _, _ := unstructured.NestedFieldNoCopy(b.vmi.Object, "spec", "volumes")
 	var out []corev1.LocalObjectReference
 	volumes, _ := list.([]any)
 	for _, v := range volumes {
 		volume, _ := v.(map[string]any)
-		if name, ok, _ := unstructured.NestedString(volume, "containerDisk", "imagePullSecret"); ok && name != "" {
+		if name, ok, _ := unstructured.NestedString(volume, "containerDisk", "imagePullSecret"); ok && name != "" && !slices.Contains(out, corev1.LocalObjectReference{Name: name}) {
 			out = append(out, corev1.LocalObjectReference{Name: name})
 		}
 	}

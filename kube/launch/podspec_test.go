@@ -2,6 +2,7 @@ package launch_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -192,6 +193,30 @@ func TestDataVolumes(t *testing.T) {
 		if v.PersistentVolumeClaim != nil {
 			t.Error("a volume that vmseed fills needs no claim")
 		}
+	}
+}
+
+// TestPullSecrets names each Secret for the registries of container disks once, and does not say that it is no matter.
+func TestPullSecrets(t *testing.T) {
+	vmi := stored(object(t, `
+kind: VirtualMachineInstance
+metadata: {name: pulled}
+spec:
+  domain: {memory: {guest: 1Gi}, devices: {}}
+  volumes:
+  - {name: root, containerDisk: {image: "registry.example/a", imagePullSecret: one}}
+  - {name: data, containerDisk: {image: "registry.example/b", imagePullSecret: one}}
+  - {name: more, containerDisk: {image: "registry.example/c", imagePullSecret: two}}
+`))
+	review := launch.Check(t.Context(), vmi, launch.Cluster{})
+	for _, d := range review.Problems {
+		if strings.Contains(d.Field, "imagePullSecret") {
+			t.Errorf("told: %v", d)
+		}
+	}
+	o, l := launch.Build(vmi, review, launch.Cluster{})
+	if want := []corev1.LocalObjectReference{{Name: "one"}, {Name: "two"}}; !slices.Equal(o.Pod.Spec.ImagePullSecrets, want) {
+		t.Errorf("%v, %v", o.Pod.Spec.ImagePullSecrets, l)
 	}
 }
 

@@ -99,7 +99,8 @@ func Check(ctx context.Context, vmi *unstructured.Unstructured, c Cluster) Revie
 	seen := &recorder{config: c.configMap()}
 	machines, problems := kubevirt.Frontend{}.Read(ctx, frontend.Source{Documents: docs, Resolver: seen})
 	for _, d := range append(r.Problems, problems...) {
-		if d.Code != kubevirt.CodeMissingObject && d.Code != kubevirt.CodeMissingKey {
+		commandsOwn := d.Code == kubevirt.CodeNoGuest && strings.HasSuffix(d.Field, ".imagePullSecret") // a node does use it
+		if d.Code != kubevirt.CodeMissingObject && d.Code != kubevirt.CodeMissingKey && !commandsOwn {
 			d.Range, d.Related = diag.Range{}, nil
 			seen.problems = append(seen.problems, d)
 		}

@@ -14,6 +14,8 @@ const (
 	CodeNetwork
 	// CodeHostPath is for files, directories and devices of the node that pods may not have.
 	CodeHostPath
+	// CodePullSecret is for Secrets that give no credentials for a registry.
+	CodePullSecret
 )
 
 // Codes explains the diagnostics of this package and of its Runner.
@@ -37,5 +39,9 @@ func Codes() []diag.Explanation {
 				"the type raw) are refused, unless the node's administrator has allowed the path: `vmseed-kube node --allow-host-path` for raw disks and devices in a " +
 				"directory, `--allow-share` for a directory that guests mount, `--allow-host-device` for a device by its PCI address. Claims need none of that: " +
 				"their volumes were made by the cluster's administrators. Disks are raw, because a guest could make its disk look like a qcow2 image that is based on any file."},
+		{Code: CodePullSecret, Title: "pull secret that gives no credentials",
+			Text: "A container disk is fetched with the credentials of its `imagePullSecret`, which the controller puts into `imagePullSecrets` of the launcher pod: a Secret of the " +
+				"type `kubernetes.io/dockerconfigjson` (or the older `kubernetes.io/dockercfg`) in the namespace of the instance. One that is missing or of another type is passed over, and the image is asked for " +
+				"without it. Images that Virtlet's names stand for come by https, for which these Secrets are not asked."},
 	}
 }

@@ -48,6 +48,9 @@ func advised(l diag.List) diag.List {
 		if d.Severity == diag.Note && strings.Contains(d.Summary, "--volume") {
 			continue // a claim, which the node looks for itself
 		}
+		if d.Severity == diag.Note && d.Code == kubevirt.CodeNoGuest && strings.HasSuffix(d.Field, ".imagePullSecret") {
+			continue // the node does use it
+		}
 		if d.Severity == diag.Note && d.Code == netconfig.CodePartly {
 			continue // the words of its network are no choice of the pod's author
 		}
@@ -157,7 +160,10 @@ func annotations(pod *corev1.Pod) (l diag.List) {
 
 // prepare prepares the start of a VM in a directory of its own, or in the one that it has.
 func (h *Host) prepare(ctx context.Context, m machine.Machine, o boot.Options, s provider.Start) (*boot.Prepared, diag.List, error) {
-	launcher := h.launcher
+	launcher, keys, err := h.launcherOf(ctx, s.Pod)
+	if err != nil {
+		return nil, nil, err
+	}
 	launcher.Pulling = func(ref image.Reference) (func(image.Progress), func()) {
 		// What is at hand is not fetched, and brings no word of progress.
 		told := sync.OnceFunc(func() { s.Progress("PullingImage: " + ref.String()) })
@@ -170,7 +176,8 @@ func (h *Host) prepare(ctx context.Context, m machine.Machine, o boot.Options, s
 			return nil, nil, err
 		}
 	}
-	return launcher.New(ctx, m, o)
+	p, list, err := launcher.New(ctx, m, o)
+	return p, append(list, keys.problems...), err
 }
 
 // boot starts a prepared VM.
