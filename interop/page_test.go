@@ -70,7 +70,7 @@ func requireBrowser(t *testing.T) {
 }
 
 // TestPages looks at every page in a browser: in windows of two sizes and in both colour schemes, for what is in the way of people who cannot
-// see it or use no mouse, for what moves while it loads, and without JavaScript.
+// see it or use no mouse, for what moves while it loads, and without JavaScript. It says how long a key stroke takes to be in the preview.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	requireBrowser(t)
@@ -80,6 +80,7 @@ func TestPages(t *testing.T) {
 	t.Run("without JavaScript", func(t *testing.T) { s.browse(t, "nojs.mjs") })
 	t.Run("by the keyboard", func(t *testing.T) { s.browse(t, "keyboard.mjs") })
 	t.Run("two people", func(t *testing.T) { s.browse(t, "together.mjs") })
+	t.Run("key strokes", func(t *testing.T) { s.browse(t, "strokes.mjs") })
 	s.machines(t, 1000)
 	t.Run("1,000 machines", func(t *testing.T) { s.browse(t, "many.mjs", "PAGE_MACHINES=1000") })
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import {mock, test} from 'node:test';
-import {after, delay, patience, Scheduler} from '../src/lib/render';
+import {after, patience, Scheduler, slow} from '../src/lib/render';
 
 /** A world in which each question waits for an answer by hand. */
 function world() {
@@ -25,27 +25,34 @@ function world() {
   return {asked, told, scheduler, pass, end: () => mock.timers.reset()};
 }
 
-test('what comes together is one question', async () => {
+test('the first question is asked at once, and of those that come meanwhile the last', async () => {
   const w = world();
   w.scheduler.put('a');
-  await w.pass(delay - 1);
+  assert.deepEqual(w.asked.map((x) => x.question), ['a']);
   w.scheduler.put('ab');
-  await w.pass(delay - 1);
-  assert.equal(w.asked.length, 0);
-  await w.pass(1);
-  assert.deepEqual(w.asked.map((x) => x.question), ['ab']);
+  await w.pass(slow - 1);
+  w.scheduler.put('abc');
+  assert.equal(w.asked.length, 1, 'one at a time');
   w.asked[0]!.answer('ok');
   await w.pass(0);
-  assert.deepEqual(w.told, ['ab=ok']);
+  assert.deepEqual(w.asked.map((x) => x.question), ['a', 'abc']);
+  assert.deepEqual(w.told, [], 'what is overtaken is not shown');
+  w.asked[1]!.answer('ok');
+  await w.pass(0);
+  assert.deepEqual(w.told, ['abc=ok']);
+  await w.pass(10 * slow);
+  assert.equal(w.asked.length, 2, 'then there is nothing to ask');
   w.end();
 });
 
-test('an earlier question is aborted, and its failure is nobody\'s', async () => {
+test('a slow question is overtaken, and its failure is nobody\'s', async () => {
   const w = world();
   w.scheduler.put('a');
-  await w.pass(delay);
+  await w.pass(slow / 2);
   w.scheduler.put('b');
-  await w.pass(delay);
+  await w.pass(slow / 2 - 1);
+  assert.equal(w.asked[0]!.signal.aborted, false);
+  await w.pass(1);
   assert.equal(w.asked[0]!.signal.aborted, true);
   w.asked[1]!.refuse(new Error('refused'));
   await w.pass(0);
@@ -53,27 +60,42 @@ test('an earlier question is aborted, and its failure is nobody\'s', async () =>
   w.end();
 });
 
-test('who types on and on gets an answer all the same', async () => {
+test('a question that nobody overtakes has all the time that it needs', async () => {
   const w = world();
-  w.scheduler.put('0');
-  let n = 0;
-  for (let t = 0; t < patience + 300; t += 50) {
-    await w.pass(50);
-    w.scheduler.put(String(++n));
-  }
-  const last = w.asked.at(-1)!;
-  assert.equal(last.signal.aborted, false);
-  last.answer('ok');
+  w.scheduler.put('a');
+  await w.pass(10 * patience);
+  assert.equal(w.asked[0]!.signal.aborted, false);
+  w.asked[0]!.answer('ok');
   await w.pass(0);
-  assert.deepEqual(w.told, [`${last.question}=ok`]);
-  assert.equal(w.asked.at(-1)!.question, String(n));
+  assert.deepEqual(w.told, ['a=ok']);
   w.end();
+});
+
+test('who types on and on gets an answer all the same, from a slow daemon and from a quick one', async () => {
+  for (const takes of [3 * slow, 30]) {
+    const w = world();
+    let n = 0;
+    let answered = 0;
+    for (let t = 0; t < patience + 6 * slow; t += 10) {
+      if (t % 20 === 0) w.scheduler.put(String(n++));
+      await w.pass(10);
+      const last = w.asked.at(-1)!;
+      if (!last.signal.aborted && ++answered * 10 >= takes) {
+        last.answer('ok');
+        answered = 0;
+        await w.pass(0);
+      }
+      if (w.asked.at(-1) !== last) answered = 0;
+    }
+    assert.ok(w.told.length >= 1, `an answer takes ${takes} ms`);
+    assert.ok(w.told.length <= 3, `few of those that are overtaken are drawn: ${w.told.join(' ')}`);
+    w.end();
+  }
 });
 
 test('what is stopped says nothing more', async () => {
   const w = world();
   w.scheduler.put('a');
-  await w.pass(delay);
   w.scheduler.stop();
   w.asked[0]!.answer('late');
   await w.pass(0);

@@ -67,7 +67,7 @@ test('a machine boots from disks that can be read', () => {
   const image = (file: string, ...problems: Diagnostic['severity'][]) => ({file, path: file, problems: problems.map((severity) => ({severity}))}) as Image;
   const template = (id: string, status: Template['status'], disk?: string) => ({id, status, disk}) as Template;
   const from = bootable([template('a', 'ok', 'd'), template('blank', 'ok'), template('made', 'locked', 'd'), template('bad', 'illegal', 'd')],
-    [image('a.qcow2'), image('cd.iso'), image('packed.img', 'error'), image('b.img', 'warning')], undefined);
+    [image('a.qcow2'), image('cd.iso'), image('packed.img', 'error'), image('b.img', 'warning'), {file: 'link.img'} as Image], undefined);
   assert.deepEqual([from.templates.map((t) => t.id), from.images.map((i) => i.file)], [['a'], ['a.qcow2', 'b.img']]);
   assert.deepEqual(bootable([template('blank', 'ok')], [], 'blank').templates.length, 1, 'what is chosen is shown');
 });

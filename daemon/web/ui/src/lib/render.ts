@@ -1,11 +1,11 @@
-// When a preview is rendered: soon after the last key stroke, one request at a time, the earlier one given up.
+// When a preview is rendered: with each key stroke, one request at a time, and what is overtaken is not shown.
 import {useEffect, useLayoutEffect, useRef, useState} from 'preact/hooks';
 import {Problem, render} from './api';
 import type {RenderRequest, RenderResult} from './types';
 
-/** How long after a key stroke nothing is asked, in ms: what comes together is one request. */
-export const delay = 20;
-/** How long an answer may be kept from a user who types on, in ms. A request that is the only hope of an answer in that time is not given up. */
+/** How long a request may take, in ms, before the next one overtakes it. Until then its successor waits: the daemon works at one at a time. */
+export const slow = 100;
+/** How long an answer may be kept from a user who types on, in ms. After that a request is not overtaken, and its answer counts though it is not the last. */
 export const patience = 400;
 
 /** How often a question is asked again that the daemon did not take, in ms. */
@@ -23,49 +23,64 @@ export interface World<Q, A> {
   now: () => number;
 }
 
-/** A Scheduler asks the latest question. An earlier one whose answer is not there yet is aborted, unless its user has waited too long for any. */
+/** A Scheduler asks a question at once when none is on its way, else the latest one as soon as that is answered. An answer that is not to the latest
+ * question is dropped, unless its user has waited too long for any. */
 export class Scheduler<Q, A> {
   private waiting: Q | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
-  private flying: AbortController | undefined;
+  private flying: {since: number; abort: AbortController} | undefined;
   private unanswered = 0;
 
   constructor(private readonly world: World<Q, A>) {}
 
   /** put makes a question the latest one. */
   put(question: Q): void {
-    if (this.waiting === undefined && !this.flying) this.unanswered = this.world.now();
     this.waiting = question;
+    if (!this.flying) {
+      this.unanswered = this.world.now();
+      this.go();
+      return;
+    }
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.go(), delay);
+    this.timer = setTimeout(() => this.overtake(), this.flying.since + slow - this.world.now());
   }
 
   /** stop gives up everything. */
   stop(): void {
     clearTimeout(this.timer);
     this.waiting = undefined;
-    this.flying?.abort();
+    this.flying?.abort.abort();
     this.flying = undefined;
   }
 
+  private late(): boolean {
+    return this.world.now() - this.unanswered > patience;
+  }
+
+  private overtake(): void {
+    if (!this.flying || this.late()) return; // its answer comes first, and calls again
+    this.flying.abort.abort();
+    this.go();
+  }
+
   private go(): void {
-    if (this.flying) {
-      if (this.world.now() - this.unanswered > patience) return; // its answer comes first, and calls again
-      this.flying.abort();
-    }
     const question = this.waiting;
     if (question === undefined) return;
     this.waiting = undefined;
-    const flight = new AbortController();
+    clearTimeout(this.timer);
+    const flight = {since: this.world.now(), abort: new AbortController()};
     this.flying = flight;
     const land = (then: () => void) => {
       if (this.flying !== flight) return;
       this.flying = undefined;
-      this.unanswered = this.world.now();
-      then();
-      if (this.waiting !== undefined) this.go();
+      const last = this.waiting === undefined;
+      if (last || this.late()) {
+        this.unanswered = this.world.now();
+        then();
+      }
+      this.go();
     };
-    this.world.ask(question, flight.signal).then(
+    this.world.ask(question, flight.abort.signal).then(
       (answer) => land(() => this.world.tell(answer, question)),
       (error: unknown) => land(() => this.world.fail(error, question)),
     );

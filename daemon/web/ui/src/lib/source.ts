@@ -28,18 +28,18 @@ export function setImage(tree: Tree, image: string): void {
   tree.set('spec.disks', [{name: 'root', root: true, source: {image}}, ...(Array.isArray(others) ? others as unknown[] : [])]);
 }
 
-/** nameForImage is how a definition names an image of the repository. */
-export const nameForImage = (image: Image): string => image.path;
+/** nameForImage is how a definition names an image of the repository; empty for one that it cannot name. */
+export const nameForImage = (image: Image): string => image.path ?? '';
 
 /** isDisc reports whether an image of the repository is one of a CD or DVD. */
 export const isDisc = (image: Pick<Image, 'file'>): boolean => /\.iso$/i.test(image.file);
 
-/** bootable picks what a machine can boot from: templates with a disk, and images of disks with nothing wrong with them. The template that is chosen
+/** bootable picks what a machine can boot from: templates with a disk, and images of disks that it can name, with nothing wrong with them. The template that is chosen
  * already is among them. */
 export function bootable(templates: readonly Template[], images: readonly Image[], chosen: string | undefined): {templates: Template[]; images: Image[]} {
   return {
     templates: templates.filter((t) => t.id === chosen || t.status === 'ok' && t.disk),
-    images: images.filter((i) => !isDisc(i) && usable(i)),
+    images: images.filter((i) => i.path && !isDisc(i) && usable(i)),
   };
 }
 

@@ -197,8 +197,8 @@ export interface Image {
   description?: string;
   domain: string;
   file: string;
-  /** The path on the daemon's host, for documents that name the file. */
-  path: string;
+  /** The path on the daemon's host, for documents that name the file. Without one it can be imported only. */
+  path?: string;
   format: string;
   size: number;
   virtualSize?: number;

@@ -14,6 +14,7 @@ export function ThisRun({images, options, onOptions, dataSource}: {
   dataSource: string;
 }) {
   const {tree, change} = useForm();
+  const named = images.filter(nameForImage);
   const disc = discOf(tree);
   const prepared = preparedOf(tree);
   return (
@@ -21,9 +22,9 @@ export function ThisRun({images, options, onOptions, dataSource}: {
       <h2 id="part-run">{texts.run.title}</h2>
       <div class="form">
         <Attached field="spec.disks" name="cd" label={texts.run.attachCD} choice={texts.run.cd} pathLabel={texts.run.cdPath} pathHelp={texts.run.cdNone} missing={texts.run.cdMissing}
-          images={images.filter(isDisc)} path={disc} onPath={(p) => change((t) => setDisc(t, p))} />
+          images={named.filter(isDisc)} path={disc} onPath={(p) => change((t) => setDisc(t, p))} />
         <Attached field="spec.media" name="prepared" label={texts.run.prepared} help={texts.run.preparedHelp} choice={texts.run.preparedPath} pathLabel={texts.run.preparedPath} pathHelp={texts.run.preparedPathHelp}
-          missing={texts.run.preparedMissing} images={images} path={prepared} onPath={(p) => change((t) => setPrepared(t, p, dataSource))} />
+          missing={texts.run.preparedMissing} images={named} path={prepared} onPath={(p) => change((t) => setPrepared(t, p, dataSource))} />
         {prepared === undefined && !options.noSeed && <>
           <CheckField label={texts.run.initialize} help={texts.run.initializeHelp} checked={options.initialize} onValue={(initialize) => onOptions({...options, initialize})} />
           <CheckField label={texts.run.again} help={texts.run.againHelp} checked={options.newGeneration} onValue={(newGeneration) => onOptions({...options, newGeneration})} />
