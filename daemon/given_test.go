@@ -49,16 +49,10 @@ func TestGivenCopy(t *testing.T) {
 	expect("after a start that failed", "timezone: UTC")
 	start(t, d, m.ID, daemon.StartOptions{})
 	daemontest.WaitStatus(t, d, m.ID, daemon.Up)
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
-	d = daemontest.Open(t, o)
+	d = reopen(t, d, o, func() {})
 	stop(t, d, m.ID)
 	expect("after a run over a restart of the daemon", "de_DE.UTF-8")
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
-	d = daemontest.Open(t, o)
+	d = reopen(t, d, o, func() {})
 	expect("after another one", "de_DE.UTF-8")
 	if err := d.Remove(t.Context(), m.ID, daemon.RemoveOptions{}); err != nil {
 		t.Fatal(err)
@@ -79,20 +73,18 @@ func TestGivenCopyAfterCrash(t *testing.T) {
 	m := addGuest(t, d, "web", supervisortest.Good)
 	start(t, d, m.ID, daemon.StartOptions{})
 	daemontest.WaitStatus(t, d, m.ID, daemon.Up)
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s := openStore(t, o.Dir)
-	record, err := s.Get(store.VM, m.ID)
-	before := strings.Replace(string(record), `"kept":true`, `"kept":false`, 1)
-	if err != nil || before == string(record) {
-		t.Fatalf("%s, %v", record, err)
-	}
-	_, err = s.Apply(nil, store.Change{Kind: store.VM, ID: m.ID, Value: []byte(before)}, store.Change{Kind: store.Meta, ID: "given/" + m.ID})
-	if err := errors.Join(err, s.Close()); err != nil {
-		t.Fatal(err)
-	}
-	d = daemontest.Open(t, o)
+	d = reopen(t, d, o, func() {
+		s := openStore(t, o.Dir)
+		record, err := s.Get(store.VM, m.ID)
+		before := strings.Replace(string(record), `"kept":true`, `"kept":false`, 1)
+		if err != nil || before == string(record) {
+			t.Fatalf("%s, %v", record, err)
+		}
+		_, err = s.Apply(nil, store.Change{Kind: store.VM, ID: m.ID, Value: []byte(before)}, store.Change{Kind: store.Meta, ID: "given/" + m.ID})
+		if err := errors.Join(err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+	})
 	stop(t, d, m.ID)
 	if g, err := d.Given(t.Context(), m.ID); err != nil || !strings.Contains(string(g.Copy), "de_DE.UTF-8") {
 		t.Errorf("%s, %v", g.Copy, err)

@@ -80,10 +80,7 @@ func TestSetup(t *testing.T) {
 	if !get(t, d, m.ID).Initialized {
 		t.Error("it is no longer initialized of before")
 	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
-	d = daemontest.Open(t, o)
+	d = reopen(t, d, o, func() {})
 	expect("after a restart of the daemon", "dan", true)
 	stop(t, d, m.ID)
 	expect("stopped in the middle of it", "dan", false)
@@ -143,10 +140,7 @@ func TestRevision(t *testing.T) {
 		t.Errorf("a run makes the revision %d of %d", up.Revision, want)
 	}
 	stop(t, d, m.ID)
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
-	d = daemontest.Open(t, o)
+	d = reopen(t, d, o, func() {})
 	if m := get(t, d, m.ID); m.Revision != want {
 		t.Errorf("a restart of the daemon makes the revision %d of %d", m.Revision, want)
 	}
