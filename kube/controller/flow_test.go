@@ -96,9 +96,9 @@ func (w *world) interceptors() interceptor.Funcs {
 			wrote("patch", o)
 			return c.Patch(ctx, o, p, opts...)
 		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
 			wrote(sub, o)
-			return c.SubResource(sub).Patch(ctx, o, p, opts...)
+			return c.SubResource(sub).Update(ctx, o, opts...)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			wrote("delete", o)
@@ -426,7 +426,7 @@ func (w *world) request(r virtv1.VirtualMachineStateChangeRequest) {
 	old := statusOf[virtv1.VirtualMachineStatus](vm)
 	now := old
 	now.StateChangeRequests = append(now.StateChangeRequests, r)
-	if err := patchStatus(context.Background(), w.client, vm, old, now, true); err != nil {
+	if err := writeStatus(context.Background(), w.client, vm, old, now); err != nil {
 		w.t.Fatal(err)
 	}
 	w.writes = nil

@@ -6,11 +6,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -82,29 +85,62 @@ func statusOf[S any](u *unstructured.Unstructured) S {
 	return s
 }
 
-// patchStatus writes what differs between two states of an object's status, and nothing when they are the same. With locked the
-// write fails when somebody else has written the object meanwhile.
-func patchStatus[S any](ctx context.Context, c client.Client, u *unstructured.Unstructured, old, now S, locked bool) error {
-	before, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&old)
+// writeStatus writes what differs between two states of an object's status, and nothing when they are the same. It fails with a conflict
+// when somebody else has written the object since it was read, or another one has taken its name. The object is then what it has become.
+// It is written as a whole, which costs the API server less than a patch.
+func writeStatus[S any](ctx context.Context, c client.Client, u *unstructured.Unstructured, old, now S) error {
+	before, err := mapping(old)
 	if err != nil {
 		return fmt.Errorf("the status of %s: %w", u.GetKind(), err)
 	}
-	after, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&now)
+	after, err := mapping(now)
 	if err != nil {
 		return fmt.Errorf("the status of %s: %w", u.GetKind(), err)
 	}
-	base, changed := shell(u), shell(u)
-	base.Object["status"], changed.Object["status"] = before, after
-	patch := client.MergeFrom(base)
-	if data, err := patch.Data(changed); err != nil || string(data) == "{}" {
+	if equality.Semantic.DeepEqual(before, after) {
+		return nil
+	}
+	changed := &unstructured.Unstructured{Object: maps.Clone(u.Object)}
+	changed.Object["status"] = differing(member(u, "status"), before, after)
+	if err := c.Status().Update(ctx, changed); err != nil {
 		return err
 	}
-	// With the UID in it the patch is refused when another object has taken the name, and with the version when the object has changed.
-	base.SetUID("")
-	if locked {
-		base.SetResourceVersion("")
+	u.Object = changed.Object
+	return nil
+}
+
+// mapping returns a value as unstructured objects hold it: with the numbers that they may have.
+func mapping(v any) (out map[string]any, err error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
 	}
-	return c.Status().Patch(ctx, changed, patch)
+	return out, utiljson.Unmarshal(data, &out)
+}
+
+// differing returns a mapping in which what differs between two states of it is as in the later one. Members that the states do not
+// know stay as they are.
+func differing(held, before, after map[string]any) map[string]any {
+	out := maps.Clone(held)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for name := range before {
+		if _, ok := after[name]; !ok {
+			delete(out, name)
+		}
+	}
+	for name, v := range after {
+		below, ok := v.(map[string]any)
+		was, _ := before[name].(map[string]any)
+		switch is, _ := out[name].(map[string]any); {
+		case ok && is != nil:
+			out[name] = differing(is, was, below)
+		case !equality.Semantic.DeepEqual(before[name], v) || out[name] == nil:
+			out[name] = v
+		}
+	}
+	return out
 }
 
 // shell is an object without its content.

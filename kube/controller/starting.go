@@ -31,7 +31,7 @@ const (
 	// many is from how many instances on the way.
 	many = 15
 	// settling is how long an instance counts as on its way, and may be so without a word in its status.
-	settling = 10 * time.Second
+	settling = 20 * time.Second
 	// glance is how often to look whether many still are.
 	glance = 2 * time.Second
 )

@@ -217,15 +217,14 @@ func (p *vmPass) write(ctx context.Context) error {
 		now.StateChangeRequests = append(now.StateChangeRequests, virtv1.VirtualMachineStateChangeRequest{Action: virtv1.StartRequest})
 	}
 	p.startAgain = false
-	// Requests come from users: one that came meanwhile must not be overwritten.
-	locked := len(now.StateChangeRequests) != len(p.old.StateChangeRequests)
+	answered := len(now.StateChangeRequests) != len(p.old.StateChangeRequests)
 	wait := p.unsettled(p.key, string(p.old.PrintableStatus), string(now.PrintableStatus), string(virtv1.VirtualMachineStatusStarting))
 	// Other strategies must know what was done for them.
-	if wait > 0 && p.state.strategy == virtv1.RunStrategyAlways && !locked && p.state.failure.kind == "" {
+	if wait > 0 && p.state.strategy == virtv1.RunStrategyAlways && !answered && p.state.failure.kind == "" {
 		p.wait = wait
 		return nil
 	}
-	if err := patchStatus(ctx, p.client, p.state.vm, p.old, now, locked); err != nil {
+	if err := writeStatus(ctx, p.client, p.state.vm, p.old, now); err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
 	p.old = now

@@ -326,9 +326,7 @@ func (p *vmiPass) write(ctx context.Context) error {
 		p.wait = wait
 		return nil
 	}
-	// That the pod is lost follows from what the status was: one that has changed meanwhile may say that the guest has shut down.
-	lost := p.view.pod == nil && now.Phase == virtv1.Failed
-	if err := patchStatus(ctx, p.client, p.vmi, p.old, now, lost); err != nil {
+	if err := writeStatus(ctx, p.client, p.vmi, p.old, now); err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
 	p.milestones(now)
