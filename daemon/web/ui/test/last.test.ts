@@ -11,19 +11,18 @@ const nothing = {asked: true};
 test('a preview is compared with what the guest was given, and else with what is saved', () => {
   const now = seed('nocloud');
   const [given, saved] = [{asked: true, seed: seed('nocloud', 'given')}, {asked: true, seed: seed('nocloud', 'saved')}];
-  assert.equal(baseOf(now, given, saved, false)?.of, 'given');
-  assert.equal(baseOf(now, {...given, seed: seed('configdrive')}, saved, false)?.of, 'saved', 'another data source has other files');
-  assert.equal(baseOf(now, {...given, seed: empty}, saved, false)?.of, 'saved', 'nothing is kept of it');
-  assert.equal(baseOf(now, nothing, saved, false)?.of, 'saved');
-  assert.equal(baseOf(now, nothing, {...saved, seed: seed('configdrive')}, false), undefined);
-  assert.equal(baseOf(undefined, given, saved, false), undefined);
+  assert.equal(baseOf(now, given, saved)?.of, 'given');
+  assert.equal(baseOf(now, {...given, seed: seed('configdrive')}, saved)?.of, 'saved', 'another data source has other files');
+  assert.equal(baseOf(now, {...given, seed: empty}, saved)?.of, 'saved', 'nothing is kept of it');
+  assert.equal(baseOf(now, nothing, saved)?.of, 'saved');
+  assert.equal(baseOf(now, nothing, {...saved, seed: seed('configdrive')}), undefined);
+  assert.equal(baseOf(undefined, given, saved), undefined);
 });
 
-test('what is kept without its secrets is compared while they are masked', () => {
+test('of a machine that has stopped the secrets are not kept', () => {
   const kept = {asked: true, seed: seed('nocloud'), maskedOnly: true};
-  assert.equal(baseOf(seed('nocloud'), kept, nothing, false)?.blind, false);
-  assert.equal(baseOf(seed('nocloud'), kept, nothing, true)?.blind, true);
-  assert.equal(baseOf(seed('nocloud'), {...kept, maskedOnly: false}, nothing, true)?.blind, false, 'a machine that runs');
+  assert.equal(baseOf(seed('nocloud'), kept, nothing)?.bare, true);
+  assert.equal(baseOf(seed('nocloud'), {...kept, maskedOnly: false}, nothing)?.bare, false, 'it runs');
 });
 
 test('the saved definition is asked for only where the guest was given nothing', async (t) => {

@@ -53,13 +53,14 @@ export default function Preview({documents, settings, machine, generation, initi
   const seed = result?.seeds[0];
   const active = source || seed?.dataSource || settings?.dataSource || '';
   const base = useBase(machine, seed, source, reveal);
-  const before = compare && !base?.blind ? base?.seed : undefined;
+  const blind = Boolean(base?.bare && reveal);
+  const before = compare && !blind ? base?.seed : undefined;
   return (
     <section class="preview" aria-label={texts.title} data-busy={rendering.busy}>
       <header class="preview__head">
         <h2>{texts.title}</h2>
         <div class="preview__options">
-          {base && <CheckField label={texts.compare[base.of]} checked={compare && !base.blind} disabled={base.blind} onValue={setCompare} />}
+          {base && <CheckField label={texts.compare[base.of]} checked={compare && !blind} disabled={blind} onValue={setCompare} />}
           <CheckField label={texts.reveal} checked={reveal} onValue={setReveal} />
         </div>
       </header>
@@ -122,7 +123,7 @@ function Next({seed, before, base, again, reveal}: {seed: Seed; before: Seed | u
   const n = useMemo(() => (before ? changes(compared(groupsOf(seed), groupsOf(before))) : 0), [seed, before]);
   const masked = !reveal && groupsOf(seed).some((g) => g.entries.some((e) => e.file.masked));
   const words = texts.differences[base?.of ?? 'given'];
-  const said = [texts.again[again], base?.blind && texts.blind, before && (n ? fill(words[n === 1 ? 1 : 2]!, {n}) : words[0]), before && masked && texts.maskedSame].filter(Boolean);
+  const said = [texts.again[again], base?.bare && reveal && texts.blind, before && (n ? fill(words[n === 1 ? 1 : 2]!, {n}) : words[0]), before && masked && (base?.bare ? texts.maskedBare : texts.maskedSame)].filter(Boolean);
   return <p class={`preview__next preview__next--${again}`}><Icon name={icons[again]} /><span>{said.join(' ')}</span></p>;
 }
 

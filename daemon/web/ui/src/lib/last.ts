@@ -40,17 +40,17 @@ function useSeed(key: string, ask: (signal: AbortSignal) => Promise<RenderResult
 export interface Base {
   seed: Seed;
   of: 'given' | 'saved';
-  /** The preview shows its secrets, and these files are kept without: what differs cannot be told. */
-  blind: boolean;
+  /** They are kept without their secrets: with those of a preview they cannot be compared. */
+  bare: boolean;
 }
 
 /** isBase reports whether a seed can be compared with another one: it has files, and is for the same data source. */
 const isBase = (seed: Seed | undefined, of: Seed | undefined): seed is Seed => hasFiles(seed) && seed?.dataSource === of?.dataSource;
 
 /** baseOf picks what a seed is compared with. What another data source was given to read has other files altogether. */
-export function baseOf(seed: Seed | undefined, given: Asked, saved: Asked, reveal: boolean): Base | undefined {
-  if (isBase(given.seed, seed)) return {seed: given.seed, of: 'given', blind: reveal && Boolean(given.maskedOnly)};
-  return isBase(saved.seed, seed) ? {seed: saved.seed, of: 'saved', blind: false} : undefined;
+export function baseOf(seed: Seed | undefined, given: Asked, saved: Asked): Base | undefined {
+  if (isBase(given.seed, seed)) return {seed: given.seed, of: 'given', bare: Boolean(given.maskedOnly)};
+  return isBase(saved.seed, seed) ? {seed: saved.seed, of: 'saved', bare: false} : undefined;
 }
 
 /** useBase asks for what a seed is compared with. */
@@ -58,7 +58,7 @@ export function useBase(machine: Machine | undefined, seed: Seed | undefined, so
   const given = useGiven(machine?.started ? machine : undefined, reveal);
   const none = !machine?.started || given.asked && !isBase(given.seed, seed);
   const saved = useKept(seed && none ? machine : undefined, source, reveal);
-  return baseOf(seed, given, saved, reveal);
+  return baseOf(seed, given, saved);
 }
 
 /** useGiven asks what the guest was given at its last start, again at each new start, and with its secrets only when they are to be seen. */
