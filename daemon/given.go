@@ -13,14 +13,14 @@ import (
 )
 
 // Given returns what the guest of a VM was given at its last start, and the machine that it was started as; when that run is
-// over, the Copy that is kept of it. The error is a *NotFoundError for a VM that never ran.
+// over, or the next one does not run yet, the Copy that is kept of it. The error is a *NotFoundError for a VM that never ran.
 func (d *Daemon) Given(ctx context.Context, id string) (Rendering, error) {
 	_, s, err := d.find(id)
 	if err != nil {
 		return Rendering{}, err
 	}
 	never := &NotFoundError{Kind: "run of the machine", ID: id}
-	if !s.Status.Running() {
+	if !s.Status.Running() || s.Status == WaitForLaunch {
 		var kept []byte
 		if s.run.Kept {
 			kept, err = d.store.Get(store.Meta, givenID(s.ID))
@@ -92,7 +92,7 @@ func (d *Daemon) copyGiven(s *state, m machine.Machine) []changer {
 // keepGiven makes the copy for a run of which there is none yet: the last daemon did not come to it.
 func (d *Daemon) keepGiven(v *vm) {
 	s := d.now(v)
-	if s.run.Kept {
+	if s.run.Kept && s.run.Before == nil {
 		return
 	}
 	m, l := d.machine(d.ctx, s.owned(), s.ran())

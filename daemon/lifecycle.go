@@ -174,7 +174,7 @@ func (d *Daemon) launch(ctx context.Context, v *vm, o StartOptions) error {
 // plan says what a start becomes: the run, and the generation of first boot, which the machine gets. It drops a seed that is stale.
 func (d *Daemon) plan(old *state, m *machine.Machine, o *StartOptions) (next run, generation int, l diag.List) {
 	none := m.DataSource == machine.NoDataSource
-	next = run{Seeded: !o.NoSeed && !none, AnswerFile: !o.NoSeed && none, Volatile: o.Volatile, Delivery: o.Delivery, Content: old.run.Content,
+	next = run{Seeded: !o.NoSeed && !none, AnswerFile: !o.NoSeed && none, Volatile: o.Volatile, Delivery: o.Delivery, Content: old.run.Content, Kept: old.run.Kept,
 		Before: &setup{old.Generation, old.run.Content, old.Login}}
 	generation = old.Generation
 	if next.Seeded {

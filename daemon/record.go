@@ -94,7 +94,7 @@ type run struct {
 	Again    bool `json:"again,omitempty"`
 	// Delivery is how the guest of this run got its seed, where that was asked for the run.
 	Delivery string `json:"delivery,omitempty"`
-	// Kept means that there is a copy of what the guest of this run was given.
+	// Kept means that there is a copy of what the guest of this run was given or, while there is a Before, that of the last one.
 	Kept bool `json:"kept,omitempty"`
 	// Grace is how long a guest may take that was asked to shut down; 0 means that it is not asked.
 	Grace time.Duration `json:"grace,omitempty"`

@@ -191,6 +191,8 @@ func TestDoor(t *testing.T) {
 		"the API's document": {"/api/v1/openapi.json", nil, 200, "", ""},
 		"nothing":            {"/ovirt-engine/api/vms", nil, 401, "", ""},
 		"nothing v1":         {"/api/v1/machines", nil, 401, "", ""},
+		"another version":    {"/api/v2/machines", []string{"Authorization", "Bearer " + token}, 200, auth.Admin, "token"},
+		"nothing v2":         {"/api/v2/machines", nil, 401, "", ""},
 		"session":            {"/api/v1/session", nil, 401, "", ""},
 		"wrong password":     {"/ovirt-engine/api", []string{"Authorization", basic(auth.Admin, "x")}, 401, "", ""},
 		"wrong token":        {"/ovirt-engine/api", []string{"Authorization", "Bearer x"}, 401, "", ""},
