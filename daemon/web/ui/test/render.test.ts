@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import {mock, test} from 'node:test';
-import {after, patience, Scheduler, slow} from '../src/lib/render';
+import {call, Problem} from '../src/lib/api';
+import {after, isPassing, patience, refused, Scheduler, slow} from '../src/lib/render';
+import {globals} from './hook';
 
 /** A world in which each question waits for an answer by hand. */
 function world() {
@@ -113,4 +115,37 @@ test('the files stay while the documents have errors', () => {
   assert.equal(shown.stale, true);
   assert.equal(shown.diagnostics.length, 1);
   assert.equal(after(shown, good).stale, false);
+});
+
+test('every failure is told, and asked about again unless it is about the question', async () => {
+  const good = {result: {seeds: [], diagnostics: []}, diagnostics: [], stale: false, busy: true};
+  const answers: Record<string, () => Promise<Response>> = {
+    unreachable: () => Promise.reject(new TypeError('failed')),
+    broken: () => Promise.resolve(new Response(new ReadableStream({start: (c) => { c.enqueue(new TextEncoder().encode('{"seeds": [')); c.error(new TypeError('cut')); }}))),
+    half: () => Promise.resolve(new Response('{"seeds": [')),
+    foreign: () => Promise.resolve(new Response('<p>Sign in to the proxy')),
+    fault: () => Promise.resolve(new Response('<p>Bad gateway', {status: 502, statusText: 'Bad Gateway'})),
+    busy: () => Promise.resolve(new Response('{"title": "Too Many Requests"}', {status: 429})),
+  };
+  for (const [name, fetch] of Object.entries(answers)) {
+    const restore = globals({fetch});
+    const error: unknown = await call('POST', '/render', {}).then(() => undefined, (e: unknown) => e);
+    restore();
+    assert.ok(error instanceof Problem, name);
+    const shown = refused(good, error);
+    assert.deepEqual([shown.result === good.result, shown.stale, shown.busy], [true, true, false], name);
+    assert.ok(shown.problem && isPassing(shown.problem), name);
+  }
+  const own = refused({diagnostics: [], stale: false, busy: true}, new RangeError('of the page itself'));
+  assert.deepEqual([own.problem?.message, own.stale], ['of the page itself', false]);
+  const remark = {code: 'VS1', severity: 'error' as const, summary: 's'};
+  const wrong = refused(good, new Problem(422, 'Unprocessable', '', [remark], ''));
+  assert.deepEqual([wrong.diagnostics, isPassing(wrong.problem!)], [[remark], false]);
+});
+
+test('an answer that nobody waits for any more is no problem', async () => {
+  const flight = new AbortController();
+  const restore = globals({fetch: () => Promise.resolve(new Response(new ReadableStream({start: (c) => { flight.abort(); c.error(new DOMException('gone', 'AbortError')); }})))});
+  await assert.rejects(call('GET', '/x', undefined, flight.signal), (e: Error) => e.name === 'AbortError');
+  restore();
 });

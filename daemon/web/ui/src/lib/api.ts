@@ -1,6 +1,7 @@
 // Requests of /api/v1. The session's cookie goes with them; who has none any more is sent to the log-in page and back, unless the page has unsaved work.
 import {machinePath} from './linked';
 import type {Diagnostic, Doc, RenderRequest, RenderResult, Settings} from './types';
+import texts from '../texts/components.json';
 
 const prefix = '/api/v1';
 
@@ -12,7 +13,8 @@ export class Problem extends Error {
   }
 }
 
-/** call makes a request and returns the JSON of its answer. It throws a Problem, or a DOMException for a signal that fired. */
+/** call makes a request and returns the JSON of its answer. It throws a Problem, also for an answer that breaks off or is no JSON, or a DOMException
+ * for a signal that fired. */
 export async function call<T>(method: string, path: string, body?: unknown, signal?: AbortSignal, headers?: Record<string, string>): Promise<T> {
   const init: RequestInit = {method, credentials: 'same-origin', headers: {Accept: 'application/json', ...headers}};
   if (signal) init.signal = signal;
@@ -21,8 +23,14 @@ export async function call<T>(method: string, path: string, body?: unknown, sign
     init.body = JSON.stringify(body);
   }
   const response = await reach(prefix + path, init);
-  if (response.ok) return (response.status === 204 ? undefined : await response.json()) as T;
-  throw await refusal(response);
+  if (!response.ok) throw await refusal(response);
+  if (response.status === 204) return undefined as T;
+  try {
+    return await response.json() as T;
+  } catch (e) {
+    if (signal?.aborted) throw e;
+    throw e instanceof SyntaxError ? new Problem(response.status, texts.unreadable, '', [], '') : unreachable();
+  }
 }
 
 /** unreachable is the Problem of a daemon that does not answer. */

@@ -103,6 +103,16 @@ export interface Rendering {
 
 const nothing: Rendering = {diagnostics: [], stale: false, busy: false};
 
+/** refused is what is shown when a request has failed: the files of before, if there are any, and why there are no newer ones. */
+export function refused(before: Rendering, error: unknown): Rendering {
+  const problem = error instanceof Problem ? error : new Problem(500, error instanceof Error ? error.message : String(error), '', [], '');
+  return {...before, problem, diagnostics: problem.diagnostics, stale: Boolean(before.result), busy: false};
+}
+
+/** isPassing reports whether the same question may be answered another time: the daemon was not there, had no session, too much to do or a fault, or its
+ * answer did not arrive whole. What it says of the question itself stays. */
+export const isPassing = ({status}: Problem): boolean => status < 400 || status === 401 || status === 408 || status === 429 || status >= 500;
+
 /** The measure from a change to the painted answer, for tests and for the browser's own tools. */
 export const shown = 'vmseed:preview';
 
@@ -123,8 +133,7 @@ export function useRender(question: Question | undefined): Rendering {
       setState((before) => after(before, answer));
       measure(since);
     },
-    fail: (error) => setState((before) => ({...before, busy: false, stale: Boolean(before.result),
-      ...(error instanceof Problem ? {problem: error, diagnostics: error.diagnostics} : {})})),
+    fail: (error) => setState((before) => refused(before, error)),
     now: () => performance.now(),
   });
   const key = question ? JSON.stringify(question) : '';
@@ -137,7 +146,7 @@ export function useRender(question: Question | undefined): Rendering {
     setState((before) => (before.busy ? before : {...before, busy: true}));
     scheduler.current?.put({q: question, since: performance.now()});
   }, [key]);
-  const unheard = !state.busy && (state.problem?.status === 0 || state.problem?.status === 401);
+  const unheard = !state.busy && state.problem !== undefined && isPassing(state.problem);
   useEffect(() => {
     if (!unheard || !question) return undefined;
     const timer = setInterval(() => { if (!document.hidden) scheduler.current?.put({q: question, since: performance.now()}); }, again);
