@@ -28,7 +28,7 @@ function world(follower: Partial<Follower> = {}) {
       opened.push(s);
       return s as unknown as EventSource;
     },
-    probe: () => { probes++; return Promise.resolve(); },
+    probe: () => { probes++; },
     later: (f, ms) => {
       const id = next++;
       timers.set(id, {f, ms});
@@ -70,6 +70,7 @@ test('a short break is not told, a long one is, and so is its end', () => {
   w.opened[0]?.say('begin', 7);
   assert.deepEqual(w.log, ['lost', 'open']);
   assert.equal(w.opened.length, 1, 'the browser comes back by itself');
+  assert.equal(w.probes(), 2, 'each time it may have been the session that ended');
 });
 
 test('an answer that is no stream is asked about, and tried again later and later', () => {

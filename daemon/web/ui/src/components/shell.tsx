@@ -1,5 +1,6 @@
 import type {ComponentChildren} from 'preact';
 import {useEffect, useRef, useState} from 'preact/hooks';
+import {shareLogOut} from '../lib/session';
 import {listen, type Answer, type Question, type Toast} from '../lib/shout';
 import texts from '../texts/components.json';
 import {Button} from './button';
@@ -54,6 +55,7 @@ export function Shell({children}: {children: ComponentChildren}) {
     });
   }, []);
   useHeader();
+  useEffect(() => shareLogOut(document.querySelector('form[action="/logout"]')), []);
   const done = (a: Answer) => {
     open?.answer(a);
     setOpen(undefined);

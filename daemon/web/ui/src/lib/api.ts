@@ -63,6 +63,9 @@ export async function refusal(response: Response): Promise<Problem> {
   return new Problem(response.status, p.title ?? response.statusText, p.detail ?? '', p.diagnostics ?? [], p.request ?? '');
 }
 
+/** probe asks whether there is still a session. Who has none any more is told. A daemon that is not there is no answer to that. */
+export const probe = (): void => void call('GET', '/session').catch(() => undefined);
+
 export const get = <T>(path: string, signal?: AbortSignal) => call<T>('GET', path, undefined, signal);
 export const post = <T>(path: string, body?: unknown, signal?: AbortSignal) => call<T>('POST', path, body ?? {}, signal);
 /** patch changes something; with a revision only if it is still that one (RFC 9110, If-Match), and answers 412 otherwise. */

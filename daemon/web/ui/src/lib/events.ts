@@ -1,5 +1,5 @@
 // What happens at the daemon, as it happens: one stream of server-sent events for each page.
-import {get} from './api';
+import {probe} from './api';
 import {whileSeen} from './seen';
 import type {DaemonEvent} from './types';
 
@@ -23,14 +23,14 @@ export interface Follower {
 /** What the stream needs of a browser; tests have their own. */
 export interface World {
   open: (url: string) => EventSource;
-  /** Asks for something small, which leads to the log-in page when the session has ended. */
-  probe: () => Promise<unknown>;
+  /** Asks whether there is still a session. */
+  probe: () => void;
   later: (f: () => void, ms: number) => () => void;
 }
 
 const browser: World = {
   open: (url) => new EventSource(url),
-  probe: () => get('/session'),
+  probe,
   later: (f, ms) => {
     const timer = setTimeout(f, ms);
     return () => clearTimeout(timer);
@@ -111,14 +111,14 @@ export class Events {
     if (events.length > 0) this.follower.onEvents(events);
   }
 
-  /** A browser tries again by itself, unless it was given an answer that is no stream. */
+  /** A browser tries again by itself, unless it was given an answer that is no stream. The daemon ends a stream with the session, so that is asked at once. */
   private broke(source: EventSource): void {
     if (source !== this.source) return;
     this.telling ??= this.world.later(() => this.say('lost'), patience);
+    this.world.probe();
     if (source.readyState !== 2) return;
     source.close();
     this.source = undefined;
-    this.world.probe().catch(() => undefined); // who has no session any more is sent away by this
     this.again = this.world.later(() => {
       this.again = undefined;
       this.open();

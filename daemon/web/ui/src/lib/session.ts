@@ -1,6 +1,6 @@
-// A session that ends while somebody writes.
+// A session that ends: while somebody writes, or by a log-out in another tab.
 import {useEffect, useState} from 'preact/hooks';
-import {get, onSessionEnd} from './api';
+import {get, onSessionEnd, probe} from './api';
 
 /** How often it is looked whether the user has logged in again elsewhere, in ms. */
 const look = 5000;
@@ -16,4 +16,24 @@ export function useEnded(unsaved: boolean): boolean {
     return () => clearInterval(timer);
   }, [ended]);
   return ended;
+}
+
+/** The name by which the tabs of a browser hear each other. */
+const channel = 'vmseed:session';
+
+/** shareLogOut has every tab look for its session when one of them logs out by the form, until the function that it returns is called. */
+export function shareLogOut(form: EventTarget | null): () => void {
+  const others = new BroadcastChannel(channel);
+  let leaving = false;
+  const submit = () => { leaving = true; };
+  // The page goes when the answer is there: before that the session has not ended.
+  const gone = () => { if (leaving) others.postMessage('out'); };
+  others.addEventListener('message', probe);
+  form?.addEventListener('submit', submit);
+  addEventListener('pagehide', gone);
+  return () => {
+    form?.removeEventListener('submit', submit);
+    removeEventListener('pagehide', gone);
+    others.close();
+  };
 }
