@@ -14,8 +14,8 @@ import {Verdict} from './verdict';
 const words = texts.boot;
 
 /** How a machine's guest booted, or boots: the verdict on its first boot, and what took how long. */
-export function BootPanel({machine: m, documents}: {machine: Machine; documents: Doc[] | undefined}) {
-  const {reports} = useBoot(m);
+export function BootPanel({machine: m, pulse, documents}: {machine: Machine; /** Rises with all that happens to the machine. */ pulse: number; documents: Doc[] | undefined}) {
+  const {reports} = useBoot(m, pulse);
   const [chosen, choose] = useState<number | undefined>();
   const live = running(m.status);
   const all = boots(reports ?? []);

@@ -1,7 +1,8 @@
 // Connections that stay open only while somebody looks: over HTTP/1.1 a browser has six for all of its tabs.
 
-/** A page that nobody sees keeps its connections for so long, in milliseconds. */
-const unseen = 60_000;
+/** A page that nobody sees keeps its connections for so long, in milliseconds: for who looks at another tab and comes back. What is missed comes when it is
+ * open again. */
+export const unseen = 10_000;
 
 /** whileSeen opens something at once, closes it when the page is not seen for long or goes into the browser's cache of pages, and opens it again
  * when the page is back, until the function that it returns is called. Either may be asked for what is done already. */

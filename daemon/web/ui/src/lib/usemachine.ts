@@ -4,7 +4,7 @@ import {get, Problem} from './api';
 import {follow, type Stream} from './events';
 import {machinePath} from './linked';
 import {problemText} from './problem';
-import {followBoot} from './stream';
+import {followBoot, type BootFollower} from './stream';
 import type {DaemonEvent, Doc, GuestReport, Machine} from './types';
 
 /** The data that the server writes into the page. */
@@ -20,14 +20,22 @@ export interface Live {
   events: DaemonEvent[];
   /** How often events were missed that do not come any more. */
   gaps: number;
+  /** Rises with all that happens to the machine. */
+  pulse: number;
   removed: boolean;
   stream: Stream;
+  /** Why the machine could not be read; what is shown is as it was before. */
+  error?: unknown;
+  /** Reads it again. */
+  retry: () => void;
   /** Takes what an action answered, before the events say the same. */
   take: (machine: Machine) => void;
 }
 
 /** How many events the page keeps. */
 const kept = 500;
+/** How long, in milliseconds, until what could not be read is read again. */
+const pause = 5000;
 
 /** useMachine follows a machine by the daemon's events. */
 export function useMachine(data: MachineData): Live {
@@ -37,6 +45,7 @@ export function useMachine(data: MachineData): Live {
   const [removed, setRemoved] = useState(false);
   const [stream, setStream] = useState<Stream>('open');
   const id = data.machine.id;
+  const [error, setError] = useState<unknown>();
   const asking = useRef({under: false, again: false});
   const refresh = useCallback(async () => {
     if (asking.current.under) {
@@ -48,12 +57,19 @@ export function useMachine(data: MachineData): Live {
       asking.current.again = false;
       try {
         take(await get<Machine>(machinePath(id)));
+        setError(undefined);
       } catch (e) {
         if (e instanceof Problem && e.status === 404) setRemoved(true);
+        else setError(e);
       }
     } while (asking.current.again);
     asking.current.under = false;
   }, [id]);
+  useEffect(() => {
+    if (error === undefined) return undefined;
+    const timer = setInterval(() => { if (!document.hidden) void refresh(); }, pause);
+    return () => clearInterval(timer);
+  }, [error !== undefined, refresh]);
   useEffect(() => follow({
     since: data.lastEvent, machine: id, onStream: setStream, onGap: () => {
       setGaps((n) => n + 1);
@@ -65,18 +81,24 @@ export function useMachine(data: MachineData): Live {
       else void refresh();
     },
   }), [id]);
-  return {machine, events, gaps, removed, stream, take};
+  return {machine, events, gaps, pulse: (events[0]?.id ?? 0) + gaps, removed, stream, take, error, retry: () => void refresh()};
 }
 
-/** useBoot follows what the guest says of its current or last run. It begins anew with each run. */
-export function useBoot(m: Machine): {reports: GuestReport[] | undefined} {
+/** useBoot follows what the guest says of its current or last run. It begins anew with each run, and looks again at each pulse of the machine. */
+export function useBoot(m: Machine, pulse: number): {reports: GuestReport[] | undefined} {
   const [reports, setReports] = useState<GuestReport[] | undefined>();
+  const follower = useRef<BootFollower | undefined>(undefined);
   const run = m.started ?? '';
   useEffect(() => {
     setReports(undefined);
     if (!run) return;
-    return followBoot(m.id, {onReports: setReports});
+    const mine = follower.current = followBoot(m.id, {onReports: setReports});
+    return () => {
+      mine.end();
+      follower.current = undefined;
+    };
   }, [m.id, run]);
+  useEffect(() => follower.current?.wake(), [pulse]);
   return {reports};
 }
 

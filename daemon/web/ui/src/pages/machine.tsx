@@ -1,13 +1,14 @@
 import {useEffect, useMemo, useState} from 'preact/hooks';
 import {Actions} from '../components/actions';
 import {BootPanel} from '../components/bootpanel';
-import {ButtonLink} from '../components/button';
+import {Button, ButtonLink} from '../components/button';
 import {Facts} from '../components/facts';
 import {Icon} from '../components/icons';
 import {Lazy} from '../components/lazy';
 import {Notice} from '../components/notice';
 import {Pill, StatusPill} from '../components/status';
 import {Tabs} from '../components/tabs';
+import {problemText} from '../lib/problem';
 import type {Machine} from '../lib/types';
 import {useDocuments, useMachine, type Live, type MachineData} from '../lib/usemachine';
 import texts from '../texts/machine.json';
@@ -33,6 +34,7 @@ export default function Page({data}: {data: MachineData}) {
   return <>
     <Head live={live} />
     {live.stream === 'lost' && <Notice kind="warn">{texts.lost}</Notice>}
+    {live.error !== undefined && live.stream !== 'lost' && <Notice kind="bad" title={texts.unread} actions={<Button small onClick={live.retry}>{texts.log.again}</Button>}>{problemText(live.error)}</Notice>}
     {live.machine.runOnce && <Notice>{texts.runOnceNote}</Notice>}
     <Tabs label={texts.tabs.label} tabs={tabs.map((id) => ({id, label: texts.tabs[id]}))} active={tab} onChange={(id) => setTab(id as TabName)}>
       <Panel tab={tab} live={live} />
@@ -65,7 +67,7 @@ function Panel({tab, live}: {tab: TabName; live: Live}) {
   const m = live.machine;
   const changes = useMemo(() => live.events.filter((e) => e.kind === 'machine.changed').length, [live.events]);
   switch (tab) {
-    case 'overview': return <Overview machine={m} changes={changes} />;
+    case 'overview': return <Overview machine={m} changes={changes} pulse={live.pulse} />;
     case 'console': return <Lazy load={parts.console} props={{machine: m}} />;
     case 'log': return <Lazy load={parts.log} props={{machine: m}} />;
     case 'files': return <Lazy load={parts.files} props={{machine: m}} />;
@@ -75,11 +77,11 @@ function Panel({tab, live}: {tab: TabName; live: Live}) {
 }
 
 /** The definition is read only where its lines are needed, to say which are behind a failure: it holds secrets. */
-function Overview({machine: m, changes}: {machine: Machine; changes: number}) {
+function Overview({machine: m, changes, pulse}: {machine: Machine; changes: number; pulse: number}) {
   const documents = useDocuments(m, !!m.firstBoot && !m.firstBoot.ok, changes);
   return (
     <div class="machine">
-      <BootPanel machine={m} documents={documents.value} />
+      <BootPanel machine={m} pulse={pulse} documents={documents.value} />
       <Facts machine={m} />
     </div>
   );
