@@ -79,6 +79,7 @@ func TestPages(t *testing.T) {
 	t.Run("pages", func(t *testing.T) { s.browse(t, "pages.mjs") })
 	t.Run("without JavaScript", func(t *testing.T) { s.browse(t, "nojs.mjs") })
 	t.Run("by the keyboard", func(t *testing.T) { s.browse(t, "keyboard.mjs") })
+	t.Run("a machine of oVirt", func(t *testing.T) { s.browse(t, "foreign.mjs") })
 	t.Run("two people", func(t *testing.T) { s.browse(t, "together.mjs") })
 	t.Run("key strokes", func(t *testing.T) { s.browse(t, "strokes.mjs") })
 	s.machines(t, 1000)

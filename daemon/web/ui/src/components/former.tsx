@@ -1,4 +1,5 @@
 import {fieldOf, sentence} from '../lib/remarks';
+import type {Diagnostic} from '../lib/types';
 import type {Working} from '../lib/work';
 import texts from '../texts/compose.json';
 import {Button} from './button';
@@ -7,13 +8,21 @@ import {Notice} from './notice';
 /** What the work of a page took the place of: why, what got lost on the way, and the way back. */
 export function FormerWork({working: {former, back, forget}}: {working: Working}) {
   if (!former) return null;
-  const lost = (former.diagnostics ?? []).filter((d) => d.severity === 'warning');
-  const kind = lost.length > 0 ? 'warn' : former.why === 'converted' || former.why === 'used' ? 'ok' : 'info';
+  const said = former.diagnostics ?? [];
+  const kind = said.some(isLoss) ? 'warn' : former.why === 'converted' || former.why === 'used' ? 'ok' : 'info';
   return (
     <Notice kind={kind} title={texts.former.title[former.why]} actions={<Button small onClick={back}>{texts.former.action[former.why]}</Button>}
       end={<Button kind="ghost" small icon="close" label={texts.actions.dismiss} onClick={forget} />}>
       {texts.former.text[former.why]}
-      {lost.length > 0 && <ul class="foot__list">{lost.map((d, i) => <li key={i}>{d.field && <><code>{fieldOf(d.field)}</code>{' '}</>}{sentence(d)}</li>)}</ul>}
+      <Lost diagnostics={said} />
     </Notice>
   );
+}
+
+const isLoss = (d: Diagnostic): boolean => d.severity === 'warning';
+
+/** What got lost in a conversion. */
+export function Lost({diagnostics}: {diagnostics: readonly Diagnostic[]}) {
+  const lost = diagnostics.filter(isLoss);
+  return lost.length > 0 ? <ul class="foot__list">{lost.map((d, i) => <li key={i}>{d.field && <><code>{fieldOf(d.field)}</code>{' '}</>}{sentence(d)}</li>)}</ul> : null;
 }

@@ -38,9 +38,9 @@ export interface Work {
 /** What a draft holds: the work, the documents and the revision of the machine that it began with, and what it took the place of. */
 interface Kept { work: Work; base: string; revision?: string | undefined; former?: Former | undefined }
 
-/** Why other work stands in the place of some: its documents were converted, others were used instead, what is there now was loaded, the user gave it
- * up, or it was brought back. */
-export type Why = 'converted' | 'used' | 'loaded' | 'discarded' | 'back';
+/** Why other work stands in the place of some: its documents were converted, for the machine or for one run, others were used instead, what is there now
+ * was loaded, the user gave it up, or it was brought back. */
+export type Why = 'converted' | 'run' | 'used' | 'loaded' | 'discarded' | 'back';
 
 /** Work that other work took the place of. It is kept aside, so that it can come back. */
 export interface Former {

@@ -80,7 +80,7 @@ function Composer({data: written, documents}: {data: ComposeData; documents: Doc
     </Notice>}
     {ended && <Notice kind="bad" title={texts.draft.ended}>{around(texts.draft.endedText, <a href="/login" target="_blank" rel="noopener">{texts.draft.login}</a>)}</Notice>}
     {working.volatile && <Notice kind="warn">{texts.draft.none}</Notice>}
-    <FormerWork working={working} />
+    {working.former?.why !== 'run' && <FormerWork working={working} />}
     <Desk key={working.turn} {...{data, documents, images, working, view, setView}} onMachine={(machine) => setData((d) => ({...d, machine}))} />
   </>;
 }
@@ -131,7 +131,7 @@ function Desk({data, documents, images, working, view: chosen, setView, onMachin
       <div class="desk__work">
         <Tabs label={texts.tabs.label} tabs={tabs} active={view} onChange={(id) => setView(id as View)}>
           <div hidden={view !== 'form'}>
-            <DefinitionForm data={data} images={images} opening={opening} work={work} put={put} replace={replace} diagnostics={submit.diagnostics} attempted={submit.attempted} dataSource={own}
+            <DefinitionForm data={data} images={images} opening={opening} working={working} diagnostics={submit.diagnostics} attempted={submit.attempted} dataSource={own}
               held={held} onHold={(path, why) => setHeld((h) => heldAfter(h, path, why))} onDocuments={() => setView('documents')} />
           </div>
           {view === 'documents' && <Documents value={work.documents} diagnostics={submit.diagnostics} settings={work.settings} at={place} onChange={(d) => put((w) => withDocuments(w, d))}

@@ -1,37 +1,33 @@
 // The form as a whole: the parts of it in their order, for a definition in the native form; and what stands in its place for other forms.
 import {useEffect, useRef, useState} from 'preact/hooks';
-import {convert} from '../../lib/api';
 import {edit, type Opened, type Opening} from '../../lib/definition';
 import {agentOf, mainPath, passwordOf, setAgent} from '../../lib/initial';
+import {adopted, isConvertible, useNative, type Native} from '../../lib/native';
 import {remarkAt, sentence} from '../../lib/remarks';
 import {preparedOf} from '../../lib/source';
 import {answersOf, fileOf} from '../../lib/sysprep';
-import {isNameless} from '../../lib/submit';
-import {fill} from '../../lib/texts';
 import type {Tree} from '../../lib/tree';
 import type {Diagnostic, Image, Settings} from '../../lib/types';
 import type {ComposeData, Work, Working} from '../../lib/work';
 import texts from '../../texts/compose.json';
 import {Button} from '../button';
+import {Lost} from '../former';
 import {Notice} from '../notice';
-import {problemText} from '../../lib/problem';
 import {mismatch} from './authentication';
 import {FormProvider, type Form} from './controls';
+import {Delivery} from './delivery';
 import {General} from './general';
 import {Initial} from './initial';
 import {Disks, Files, Software, Users} from './items';
-import {ThisRun} from './runonce';
-import {BesideDocuments} from './settings';
+import {RunOptionsPart, ThisRun} from './runonce';
+import {Unfit} from './unfit';
 
 /** What the form needs of its page. */
 export interface DefinitionProps {
   data: ComposeData;
   images: Image[];
   opening: Opening;
-  work: Work;
-  put: (change: (work: Work) => Work) => void;
-  /** Puts other work into the place of this one, which can be brought back. */
-  replace: Working['replace'];
+  working: Working;
   /** What the last rendering, or the last attempt, said. */
   diagnostics: readonly Diagnostic[];
   /** The user has tried to go on: everything that is wrong is shown. */
@@ -44,25 +40,47 @@ export interface DefinitionProps {
   onDocuments: () => void;
 }
 
-/** The form, or what to do about a definition that it does not fit. */
+/** The form, or what to do about a definition that it does not fit. One run of a machine has the form in any case: over a conversion of the definition. */
 export function DefinitionForm(props: DefinitionProps) {
-  const {opening} = props;
-  return opening.ok ? <Parts {...props} opened={opening.opened} /> : <Unfit {...props} opening={opening} />;
+  const {opening, working: {work, put}, data} = props;
+  const run = data.mode === 'run';
+  const {native, problem, again} = useNative(work.documents, run && isConvertible(opening));
+  const lent = !opening.ok && native?.of === work.documents ? native : undefined;
+  const opened = opening.ok ? opening.opened : lent?.opened;
+  // The component stays the same when the run takes the conversion: the key stroke that did it keeps its field.
+  if (opened) return <Parts {...props} opened={opened} lent={lent} dataSource={props.dataSource || (native?.opened.tree.text('spec.dataSource') ?? '')} />;
+  if (opening.ok || !run) return opening.ok ? null : <Unfit {...props} opening={opening} />;
+  if (isConvertible(opening) && problem === undefined) return <p class="muted" role="status">{texts.loading}</p>;
+  return (
+    <div class="definition">
+      <Unfit {...props} opening={opening} problem={problem} onAgain={again} />
+      <RunOptionsPart options={work.run} onOptions={(o) => put((w) => ({...w, run: o}))} reads={!work.run.noSeed}>
+        <Delivery mode="run" settings={work.settings} onSettings={(settings) => put((w) => ({...w, settings}))} version={data.version} />
+      </RunOptionsPart>
+    </div>
+  );
 }
 
-function useFormOf({opened, put, diagnostics, attempted, held, onHold}: DefinitionProps & {opened: Opened}): Form {
+/** What the form is of: a machine in the native form, and where that is not the form of the documents, the conversion that it is lent from. */
+interface PartsProps extends DefinitionProps { opened: Opened; lent: Native | undefined }
+
+function useFormOf({opened, lent, working: {put, replace}, diagnostics, attempted, held, onHold}: PartsProps): Form {
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const tree = opened.tree;
   const main = mainPath(tree);
+  const said = lent ? [] : diagnostics; // which are about documents of another form
   return {
     tree,
-    change: (change: (tree: Tree) => void) => put((w) => ({...w, documents: edit(w.documents, opened.file, change)})),
+    change: (change: (tree: Tree) => void) => {
+      if (lent) replace('run', (w) => adopted(w, lent), lent.diagnostics);
+      put((w) => ({...w, documents: edit(w.documents, opened.file, change)}));
+    },
     error: (path) => {
       if (!attempted && !touched.has(path)) return undefined;
       if (held.has(path)) return held.get(path);
       if (path === 'verify') return texts.errors.verify;
       if (path === 'metadata.name' && !tree.text(path)) return texts.errors.name;
-      const remark = remarkAt(diagnostics, path) ?? (path === `${main}.password` && passwordOf(tree, main).kind === 'hash' ? remarkAt(diagnostics, `${main}.passwordHash`) : undefined);
+      const remark = remarkAt(said, path) ?? (path === `${main}.password` && passwordOf(tree, main).kind === 'hash' ? remarkAt(said, `${main}.passwordHash`) : undefined);
       return remark && sentence(remark);
     },
     touch: (path) => setTouched((t) => (t.has(path) ? t : new Set([...t, path]))),
@@ -70,10 +88,11 @@ function useFormOf({opened, put, diagnostics, attempted, held, onHold}: Definiti
   };
 }
 
-function Parts(props: DefinitionProps & {opened: Opened}) {
-  const {data, images, work, put, dataSource, opened} = props;
+function Parts(props: PartsProps) {
+  const {data, images, working, lent, dataSource} = props;
+  const {work, put} = working;
   const form = useFormOf(props);
-  const tree = opened.tree;
+  const tree = form.tree;
   const run = data.mode === 'run';
   const prepared = preparedOf(tree) !== undefined;
   const windows = agentOf(tree) === 'sysprep';
@@ -85,7 +104,8 @@ function Parts(props: DefinitionProps & {opened: Opened}) {
   return (
     <FormProvider value={form}>
       <div class="definition">
-        {run && <ThisRun images={images} options={work.run} onOptions={(o) => put((w) => ({...w, run: o}))} dataSource={dataSource} />}
+        {run && <OwnForm lent={lent} working={working} />}
+        {run && <ThisRun images={images} dataSource={dataSource} />}
         {!run && <GeneralPart {...props} />}
         {!(run && prepared) && <>
           <Switched form={form} />
@@ -95,14 +115,27 @@ function Parts(props: DefinitionProps & {opened: Opened}) {
           <h2 id="part-more">{texts.more}</h2>
           <div><Users /><Files /><Disks /><Software /></div>
         </section>}
+        {run && <RunOptionsPart options={work.run} onOptions={(o) => put((w) => ({...w, run: o}))} reads={on} />}
         {run && <GeneralPart {...props} />}
       </div>
     </FormProvider>
   );
 }
 
-function GeneralPart({data, work, put, images}: DefinitionProps) {
+function GeneralPart({data, working: {work, put}, images}: DefinitionProps) {
   return <General mode={data.mode} settings={work.settings} onSettings={(settings: Settings) => put((w) => ({...w, settings}))} templates={data.templates} images={images} version={data.version} />;
+}
+
+/** OwnForm tells of a run whose machine is defined in another form what the fields are, what of the definition they do not have, and the way back. */
+function OwnForm({lent, working: {former, back}}: {lent: Native | undefined; working: Working}) {
+  const said = lent?.diagnostics ?? (former?.why === 'run' ? former.diagnostics ?? [] : undefined);
+  if (!said) return null;
+  return (
+    <Notice kind={said.some((d) => d.severity === 'warning') ? 'warn' : 'info'} end={!lent && <Button small onClick={back}>{texts.former.action.run}</Button>}>
+      {texts.run.ownForm}
+      <Lost diagnostics={said} />
+    </Notice>
+  );
 }
 
 /** Switched tells that an Ignition config has made the machine one for Ignition, and takes that back. */
@@ -130,40 +163,4 @@ export function mismatched(opening: Opening, work: Work): boolean {
   const tree = opening.opened.tree;
   if (agentOf(tree) !== 'sysprep') return mismatch(passwordOf(tree, mainPath(tree)), work.password);
   return mismatch({kind: 'clear', text: answersOf(fileOf(tree)?.text ?? '').root_password}, work.password);
-}
-
-/** Unfit says why the form does not fit, and offers to convert what is of another form. */
-function Unfit({opening, work, put, replace, data, onDocuments, images, attempted}: DefinitionProps & {opening: Opening & {ok: false}}) {
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<string>();
-  const latest = useRef(work.documents);
-  latest.current = work.documents;
-  useEffect(() => setProblem(undefined), [work.documents]);
-  const nameless = isNameless({...work, settings: {}});
-  const go = async () => {
-    setBusy(true);
-    try {
-      const {pick: _, template, image, ...settings} = work.settings;
-      const result = await convert({...settings, ...(image ? {image} : {}), documents: work.documents, to: 'native'});
-      const wrong = result.diagnostics.find((d) => d.severity === 'error');
-      const documents = result.documents.map((d) => ({...d, name: d.name ?? 'machine.yaml'}));
-      // What was typed while the daemon converted is not in its answer.
-      if (latest.current !== work.documents) setProblem(texts.unfit.moved);
-      else if (wrong) setProblem(sentence(wrong));
-      else replace('converted', (w) => (w.documents === work.documents ? {...w, documents, settings: template ? {template} : {}} : w), result.diagnostics);
-    } catch (e) {
-      setProblem(problemText(e));
-    }
-    setBusy(false);
-  };
-  return (
-    <div class="stack">
-      <Notice kind="info" actions={<>
-        {opening.why === 'other' && <Button kind="secondary" busy={busy} onClick={() => void go()}>{texts.actions.useForm}</Button>}
-        <Button kind="ghost" onClick={onDocuments}>{texts.actions.toDocuments}</Button>
-      </>}>{fill(texts.unfit[opening.why], {line: opening.line ?? 1})}</Notice>
-      {problem && <Notice kind="bad">{problem}</Notice>}
-      {data.mode === 'new' && <BesideDocuments nameless={nameless} error={nameless && attempted && !work.settings.name ? texts.errors.name : undefined} settings={work.settings} templates={data.templates} images={images} version={data.version} onSettings={(settings) => put((w) => ({...w, settings}))} />}
-    </div>
-  );
 }
