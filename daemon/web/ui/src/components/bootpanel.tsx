@@ -2,8 +2,9 @@ import {useState} from 'preact/hooks';
 import {running} from '../lib/actions';
 import {boots, chart, recorded, type Boot} from '../lib/boot';
 import {duration} from '../lib/format';
+import type {useGrounds} from '../lib/grounds';
 import {fill} from '../lib/texts';
-import type {Doc, GuestReport, Machine} from '../lib/types';
+import type {GuestReport, Machine} from '../lib/types';
 import {useBoot} from '../lib/usemachine';
 import texts from '../texts/machine.json';
 import {BootChart, stageWords} from './bootchart';
@@ -14,7 +15,7 @@ import {Verdict} from './verdict';
 const words = texts.boot;
 
 /** How a machine's guest booted, or boots: the verdict on its first boot, and what took how long. */
-export function BootPanel({machine: m, pulse, documents}: {machine: Machine; /** Rises with all that happens to the machine. */ pulse: number; documents: Doc[] | undefined}) {
+export function BootPanel({machine: m, pulse, grounds}: {machine: Machine; /** Rises with all that happens to the machine. */ pulse: number; grounds: ReturnType<typeof useGrounds>}) {
   const {reports} = useBoot(m, pulse);
   const [chosen, choose] = useState<number | undefined>();
   const live = running(m.status);
@@ -32,7 +33,7 @@ export function BootPanel({machine: m, pulse, documents}: {machine: Machine; /**
   const first = verdictHere || old || !verdict;
   return (
     <div class="stack">
-      {verdict && <Verdict machine={m} boot={verdict} modules={verdictHere ? shown.flatMap((r) => r.modules ?? []) : []} documents={documents} />}
+      {verdict && <Verdict machine={m} boot={verdict} modules={verdictHere ? shown.flatMap((r) => r.modules ?? []) : []} grounds={grounds} />}
       <section class="card" aria-labelledby="boot-title">
         <header class="card__head">
           <h2 id="boot-title">{first ? words.title : going ? words.now : words.later}</h2>

@@ -3,6 +3,7 @@ import {machinePath} from '../lib/linked';
 import type {Machine} from '../lib/types';
 import {useDocuments} from '../lib/usemachine';
 import texts from '../texts/machine.json';
+import {around} from './around';
 import {Button, ButtonLink} from './button';
 import Documents from './documents';
 import {Icon} from './icons';
@@ -22,7 +23,7 @@ export default function Definition({machine: m, changes}: {machine: Machine; /**
   }
   return (
     <section class="stack">
-      {m.runOnce && <Notice>{words.run}</Notice>}
+      {m.runOnce && <Notice>{around(words.run, <a href="#files">{texts.tabs.files}</a>)}</Notice>}
       {error !== undefined && <Notice kind="bad" title={words.failed} actions={<Button small onClick={retry}>{texts.log.again}</Button>}>{error}</Notice>}
       <div class="row row--between"><p class="muted">{words.of}</p><ButtonLink icon="edit" href={machinePath(m.id, '/edit')}>{words.edit}</ButtonLink></div>
       {value && <Documents value={value} />}

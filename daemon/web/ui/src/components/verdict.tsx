@@ -6,7 +6,9 @@ import type {Trouble} from '../lib/trouble';
 import type {BootModule, Doc, FirstBoot, Machine} from '../lib/types';
 import {plural} from '../lib/words';
 import texts from '../texts/machine.json';
+import type {useGrounds} from '../lib/grounds';
 import {around} from './around';
+import {Button} from './button';
 import {Icon} from './icons';
 import {Notice} from './notice';
 import {RelativeTime} from './time';
@@ -19,13 +21,19 @@ export interface VerdictProps {
   boot: FirstBoot;
   /** The parts that the guest told of, when this boot is that of the current or last run. */
   modules: BootModule[];
-  /** The definition, where it could be read. */
-  documents: Doc[] | undefined;
+  /** What its complaints are held against. */
+  grounds: ReturnType<typeof useGrounds>;
 }
 
+/** How many troubles are shown at first: the chart of the boot is to stay in sight. */
+const few = 3;
+/** How many lines of a text are shown at first. */
+const brief = 6;
+
 /** How a first boot ended: well, or with what went wrong and which lines of the definition are behind it. */
-export function Verdict({machine, boot, modules, documents}: VerdictProps) {
-  const found = useTroubles(boot, modules, documents);
+export function Verdict({machine, boot, modules, grounds}: VerdictProps) {
+  const found = useTroubles(boot, modules, grounds.documents);
+  const [all, setAll] = useState(false);
   const deprecations = boot.result?.deprecations ?? [];
   const failed = boot.stage === 'failed';
   if (boot.ok) {
@@ -33,8 +41,9 @@ export function Verdict({machine, boot, modules, documents}: VerdictProps) {
   }
   return (
     <Notice kind={failed ? 'bad' : 'warn'} title={failed ? words.failed : words.partly}>
-      <ul class="troubles">{found.map((t, i) => <TroubleItem key={i} trouble={t} machine={machine} />)}</ul>
-      <p class="muted">{!boot.result?.agent?.startsWith('Ignition') && around(words.again, <a href={machinePath(machine.id, '/run')}>{words.run}</a>)} <a href="#log">{words.log}</a>.</p>
+      <ul class="troubles">{found.slice(0, all ? found.length : few).map((t, i) => <TroubleItem key={i} trouble={t} machine={machine} of={grounds.of} />)}</ul>
+      {found.length > few && <p class="troubles__rest"><Button kind="ghost" small aria-expanded={all} onClick={() => setAll(!all)}>{all ? words.fewer : fill(words.more, {n: found.length - few})}</Button></p>}
+      <Remedy machine={machine} boot={boot} grounds={grounds} found={found} />
       <Deprecations list={deprecations} />
     </Notice>
   );
@@ -52,27 +61,53 @@ function useTroubles(boot: FirstBoot, modules: BootModule[], documents: Doc[] | 
   return found;
 }
 
+/** What to do about it, and where the cause may be looked for. */
+function Remedy({machine: m, boot, grounds: {other, of, ask, definition}, found}: Pick<VerdictProps, 'machine' | 'boot' | 'grounds'> & {found: Trouble[]}) {
+  const run = <a href={machinePath(m.id, '/run')}>{words.run}</a>;
+  const ignition = boot.result?.agent?.startsWith('Ignition');
+  const advice = !ignition && around(other ? words.againOther[other] : words.again, run);
+  return <>
+    {!other && of === 'given' && <p class="troubles__rest"><Button small icon="search" onClick={ask}>{words.find}</Button></p>}
+    {definition.error !== undefined && <p>{words.findFailed} {definition.error}</p>}
+    {of === 'definition' && found.every((t) => t.causes.length === 0) && <p>{words.findNone}</p>}
+    <p class="muted">{other && words.other[other]} {advice} {around(words.log, <a href="#log">{words.logTab}</a>)}</p>
+  </>;
+}
+
 /** plain are the guest's words as they came. */
 const plain = (boot: FirstBoot): Trouble[] =>
   (boot.reasons ?? []).map((text) => ({severity: boot.result?.warnings?.includes(text) ? 'warning' : 'error', texts: [text], causes: []}));
 
-function TroubleItem({trouble: t, machine}: {trouble: Trouble; machine: Machine}) {
+function TroubleItem({trouble: t, machine, of}: {trouble: Trouble; machine: Machine; of: 'given' | 'definition'}) {
   const [first = '', ...more] = t.texts;
   return (
     <li class="troubles__item">
       <span class={`tag tag--${t.severity === 'error' ? 'bad' : 'warn'}`}>{t.severity === 'error' ? words.error : words.warning}</span>
       <div class="troubles__text">
-        <p class="troubles__words">{first}</p>
-        {more.map((m) => <p key={m} class="troubles__words muted">{m}</p>)}
+        <Words text={first} />
+        {more.map((m) => <Words key={m} text={m} muted />)}
         {t.causes.length > 0 && (
           <ul class="troubles__causes">
             {t.causes.map((c) => (
-              <li key={`${c.file}:${c.line}`}><Icon name="edit" /><span>{around(words.cause, <code>{c.field}</code>)}, <a href={editAt(machine, c.file, c.line)}>{fill(words.causeIn, {file: c.file, line: c.line})}</a></span></li>
+              <li key={`${c.file}:${c.line}`}><Icon name="edit" /><span>{around(words.cause, <code>{c.field}</code>)}, <a href={of === 'given' ? '#files' : editAt(machine, c.file, c.line)}>{fill(words.causeIn, {file: c.file, line: c.line})}</a></span></li>
             ))}
           </ul>
         )}
       </div>
     </li>
+  );
+}
+
+/** The guest's words. The output of a command may have many lines. */
+function Words({text, muted}: {text: string; muted?: boolean}) {
+  const lines = text.split('\n');
+  const style = muted ? 'troubles__words muted' : 'troubles__words';
+  if (lines.length <= brief) return <p class={style}>{text}</p>;
+  return (
+    <details class={style}>
+      <summary>{lines.slice(0, brief - 1).join('\n')}{'\n'}<span class="troubles__lines">{plural(words.lines, lines.length - brief + 1)}</span></summary>
+      {lines.slice(brief - 1).join('\n')}
+    </details>
   );
 }
 

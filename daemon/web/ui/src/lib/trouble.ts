@@ -1,5 +1,7 @@
 // What went wrong at a first boot, sorted for people: what cloud-init says several times in several words is one trouble.
 import {causes, clue, moduleClue, moduleName, type Cause} from './blame';
+import texts from '../texts/machine.json';
+import {fill} from './texts';
 import type {BootModule, Doc, FirstBoot} from './types';
 
 /** One thing that went wrong. */
@@ -31,7 +33,7 @@ export function troubles(boot: FirstBoot, modules: BootModule[], documents: Doc[
   }
   const said = JSON.stringify(out.map((t) => t.texts)).replaceAll('-', '_');
   for (const m of modules.filter((x) => x.outcome === 'FAIL')) {
-    if (!said.includes(moduleName(m.module))) add('error', `The module ${m.module} failed.`, causes(moduleClue(m.module), documents));
+    if (!said.includes(moduleName(m.module))) add('error', fill(texts.verdict.moduleFailed, {module: m.module}), causes(moduleClue(m.module), documents));
   }
   const other = out.filter((t) => t.id !== 'echo');
   return (other.length > 0 ? other : out).map(({id: _, ...t}) => ({...t, texts: telling(t.texts)})).sort((a, b) => Number(a.severity === 'warning') - Number(b.severity === 'warning'));

@@ -8,9 +8,10 @@ import {Lazy} from '../components/lazy';
 import {Notice} from '../components/notice';
 import {Pill, StatusPill} from '../components/status';
 import {Tabs} from '../components/tabs';
+import {useGrounds} from '../lib/grounds';
 import {problemText} from '../lib/problem';
 import type {Machine} from '../lib/types';
-import {useDocuments, useMachine, type Live, type MachineData} from '../lib/usemachine';
+import {useMachine, type Live, type MachineData} from '../lib/usemachine';
 import texts from '../texts/machine.json';
 
 const tabs = ['overview', 'console', 'log', 'files', 'definition', 'events'] as const;
@@ -76,12 +77,11 @@ function Panel({tab, live}: {tab: TabName; live: Live}) {
   }
 }
 
-/** The definition is read only where its lines are needed, to say which are behind a failure: it holds secrets. */
 function Overview({machine: m, changes, pulse}: {machine: Machine; changes: number; pulse: number}) {
-  const documents = useDocuments(m, !!m.firstBoot && !m.firstBoot.ok, changes);
+  const grounds = useGrounds(m, !!m.firstBoot && !m.firstBoot.ok && !m.firstBootRunning, changes);
   return (
     <div class="machine">
-      <BootPanel machine={m} pulse={pulse} documents={documents.value} />
+      <BootPanel machine={m} pulse={pulse} grounds={grounds} />
       <Facts machine={m} />
     </div>
   );
