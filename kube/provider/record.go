@@ -157,9 +157,12 @@ func (p *Provider) save(rec *record) error {
 	return atomicfile.WriteBytes(p.path(RefOf(rec.Pod)), append(text, '\n'))
 }
 
-// forget removes a record.
-func (p *Provider) forget(r Ref) error {
-	err := os.Remove(p.path(r))
+// forget removes the record of a VM for good.
+func (v *vm) forget() error {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	v.forgotten = true
+	err := os.Remove(v.p.path(v.ref))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

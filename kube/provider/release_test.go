@@ -84,3 +84,20 @@ func TestNoAddress(t *testing.T) {
 		}
 	})
 }
+
+// TestForgotten has something still be said of a pod that is gone, as when the API server tells of it late: no record comes back.
+func TestForgotten(t *testing.T) {
+	lie(t, func(b *bed) {
+		pod := b.create(nil)
+		v := b.p.byUID(pod.UID)
+		if err := b.p.DeletePod(t.Context(), leaving(pod, 30)); err != nil {
+			t.Fatal(err)
+		}
+		b.is(pod, "gone")
+		v.leave(0)
+		left, err := b.p.records()
+		if err != nil || len(left) != 0 {
+			t.Errorf("%d records are left: %v", len(left), err)
+		}
+	})
+}

@@ -42,6 +42,8 @@ type vm struct {
 	// deadline ends a pod that is active for too long.
 	deadline *time.Timer
 	told     telling
+	// forgotten means that the record was removed, and is not to be written any more.
+	forgotten bool
 }
 
 func (p *Provider) newVM(rec *record) *vm {
@@ -70,7 +72,10 @@ func (v *vm) remember(f func()) error {
 	v.mutex.Lock()
 	f()
 	rec := v.rec
-	err := v.p.save(&rec)
+	var err error
+	if !v.forgotten {
+		err = v.p.save(&rec)
+	}
 	v.mutex.Unlock()
 	signal(v.dirty)
 	if err != nil {

@@ -153,7 +153,7 @@ func (v *vm) remove(ctx context.Context) bool {
 	steps := []func() error{
 		func() error { return v.p.options.Runner.Remove(ctx, v.ref) },
 		func() error { return v.withdraw(ctx) },
-		func() error { return v.p.forget(v.ref) },
+		v.forget,
 	}
 	for _, step := range steps {
 		for tries := 1; ; tries++ {

@@ -230,7 +230,7 @@ func TestGuest(t *testing.T) {
 		t.Error(err)
 	}
 	now := b.await("vm", ready)
-	if now.Status.Phase != corev1.PodRunning || now.Status.PodIP != "127.0.0.1" || now.Status.ContainerStatuses[0].RestartCount != 0 {
+	if now.Status.Phase != corev1.PodRunning || now.Status.PodIP != "" || now.Status.HostIP != "127.0.0.1" || now.Status.ContainerStatuses[0].RestartCount != 0 {
 		t.Errorf("the status: %+v", now.Status)
 	}
 	b.attach()
