@@ -93,6 +93,7 @@ func TestForgotten(t *testing.T) {
 		if err := b.p.DeletePod(t.Context(), leaving(pod, 30)); err != nil {
 			t.Fatal(err)
 		}
+		b.after(2 * time.Second)
 		b.is(pod, "gone")
 		v.leave(0)
 		left, err := b.p.records()
