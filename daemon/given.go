@@ -48,6 +48,49 @@ func (d *Daemon) readGiven(s *state) (seed.Seed, error) {
 	return given, err
 }
 
+// Ran returns what the last run of a VM was started with, while it goes on; when it is over, or the next one does not run yet, the
+// copy that is kept of that. The error is a *NotFoundError for a VM that never ran.
+func (d *Daemon) Ran(ctx context.Context, id string) (Ran, error) {
+	_, s, err := d.find(id)
+	if err != nil {
+		return Ran{}, err
+	}
+	if s.Status.Running() && s.Status != WaitForLaunch {
+		m, _ := d.machine(ctx, s.owned(), s.ran())
+		return Ran{Machine: m, Documents: s.ran(), Own: s.RunOnce}, nil
+	}
+	var kept []byte
+	if s.run.Kept {
+		kept, err = d.store.Get(store.Meta, ranID(s.ID))
+	}
+	if err == nil && kept == nil {
+		err = &NotFoundError{Kind: "run of the machine", ID: id}
+	}
+	if err != nil {
+		return Ran{}, err
+	}
+	var r ranRecord
+	err = json.Unmarshal(kept, &r)
+	return Ran{Documents: fromRecords(r.Documents), Own: r.Own, Copy: true}, err
+}
+
+// Ran is what a run was started with.
+type Ran struct {
+	// Machine is what the documents make, placed. A Copy has none.
+	Machine   machine.Machine
+	Documents []Document
+	// Own means that the documents were given for this run alone.
+	Own bool
+	// Copy means that the run is over, and that all that is secret in the documents is masked.
+	Copy bool
+}
+
+// ranRecord is the copy that is kept of a Ran.
+type ranRecord struct {
+	Documents []documentRecord `json:"documents"`
+	Own       bool             `json:"own,omitempty"`
+}
+
 // ran are the documents that the current run was started with.
 func (s *state) ran() []Document {
 	switch {
@@ -62,31 +105,42 @@ func (s *state) ran() []Document {
 // maxCopy is how much of the files is kept of what a guest was given, in bytes.
 const maxCopy = 2 << 20
 
-// givenCopy is what is kept of what the guest of a run was given, for the time when that is removed because of its secrets. It has
+// givenCopy is what is kept of a run, for the time when its seed and its documents are removed because of their secrets. It has
 // none, as far as anybody can tell; for the others it lies in the store, which is sealed.
 type givenCopy struct {
 	id   string
 	text []byte
 }
 
-// givenID is where the copy of a VM is kept.
+// givenID is where the copy of what the guest of a VM was given is kept, ranID where that of the documents is.
 func givenID(id string) string { return "given/" + id }
+func ranID(id string) string   { return givenID(id) + "/documents" }
 
 func (c givenCopy) change() (store.Change, error) {
-	return store.Change{Kind: store.Meta, ID: givenID(c.id), Value: c.text}, nil
+	return store.Change{Kind: store.Meta, ID: c.id, Value: c.text}, nil
 }
 
-// copyGiven makes the copy of what the guest of a run is given that was started as a machine. Without one, what is shown of
-// the run while it goes on is all that there is.
+// copyGiven makes the copies of what the guest of a run is given that was started as a machine, and of the documents. Without
+// them, what is shown of the run while it goes on is all that there is.
 func (d *Daemon) copyGiven(s *state, m machine.Machine) []changer {
 	given, err := d.readGiven(s)
 	v := mask.View{Secrets: mask.Of(m), Room: maxCopy}
 	text, encodeErr := json.Marshal(v.Seed(given))
-	if err = errors.Join(err, encodeErr); err != nil {
+	ran := ranRecord{Own: s.RunOnce}
+	room := maxCopy
+	for _, x := range s.ran() {
+		masked, _ := v.Secrets.Text(x.Text.Reveal())
+		if room -= len(masked); room < 0 {
+			break // a part of a document would be another one
+		}
+		ran.Documents = append(ran.Documents, documentRecord{Name: x.Name, Text: masked})
+	}
+	documents, documentErr := json.Marshal(ran)
+	if err = errors.Join(err, encodeErr, documentErr); err != nil {
 		d.log.Warn("what the guest was given cannot be kept", "object", s.ID, "error", err)
 		return nil
 	}
-	return []changer{givenCopy{s.ID, text}}
+	return []changer{givenCopy{givenID(s.ID), text}, givenCopy{ranID(s.ID), documents}}
 }
 
 // keepGiven makes the copy for a run of which there is none yet: the last daemon did not come to it.

@@ -522,7 +522,7 @@ func (d *Daemon) remove(ctx context.Context, v *vm) error {
 	v.writing.Lock()
 	defer v.writing.Unlock()
 	s := d.now(v)
-	records := []changer{gone{Kind: store.VM, ID: s.ID}, gone{Kind: store.Meta, ID: givenID(s.ID)}}
+	records := []changer{gone{Kind: store.VM, ID: s.ID}, gone{Kind: store.Meta, ID: givenID(s.ID)}, gone{Kind: store.Meta, ID: ranID(s.ID)}}
 	for _, id := range s.Disks {
 		disk, ok := d.disk(id)
 		if !ok {

@@ -63,6 +63,7 @@ func (a *api) routes() []route {
 		{http.MethodPost, "/machines/{id}/reset", a.reset},
 		{http.MethodPost, "/machines/{id}/render", a.renderMachine},
 		{http.MethodGet, "/machines/{id}/seed", a.given},
+		{http.MethodGet, "/machines/{id}/run", a.run},
 		{http.MethodGet, "/machines/{id}/boot", a.boot},
 		{http.MethodGet, "/machines/{id}/console", a.console},
 		{http.MethodGet, "/machines/{id}/log", a.log},

@@ -88,6 +88,28 @@ func (a *api) given(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, out)
 }
 
+// run says what the last run of a machine was started with.
+func (a *api) run(w http.ResponseWriter, r *http.Request) error {
+	reveal, err := flag(r, "reveal")
+	if err != nil {
+		return err
+	}
+	ran, err := a.daemon.Ran(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	out := client.RunResult{Documents: []client.Document{}, Own: ran.Own, MaskedOnly: ran.Copy}
+	secrets := mask.Of(ran.Machine)
+	for _, d := range ran.Documents {
+		if !reveal && !ran.Copy {
+			text, _ := secrets.Text(d.Text.Reveal())
+			d.Text = secret.New(text)
+		}
+		out.Documents = append(out.Documents, client.Document{Name: d.Name, Text: d.Text})
+	}
+	return answer(w, http.StatusOK, out)
+}
+
 // rendered renders documents for each of the data sources, for a machine that there is if one is named.
 func (a *api) rendered(r *http.Request, q client.RenderRequest, machine string) (client.RenderResult, error) {
 	out := client.RenderResult{Seeds: []client.Seed{}, Diagnostics: []client.Diagnostic{}}

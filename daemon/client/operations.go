@@ -93,6 +93,21 @@ func (c *Client) Documents(ctx context.Context, id string) ([]Document, error) {
 	return out.Documents, err
 }
 
+// Run returns what the last run of a machine was started with. The error says that it is not found for one that never ran.
+func (c *Client) Run(ctx context.Context, id string, reveal bool) (RunResult, error) {
+	q := url.Values{"reveal": {strconv.FormatBool(reveal)}}
+	return get[RunResult](ctx, c, call{method: http.MethodGet, path: machinePath(id, "/run"), query: q})
+}
+
+// RunResult is what the last run of a machine was started with: its definition as it was then or, when Own, documents that were
+// given for this run alone.
+type RunResult struct {
+	Documents []Document `json:"documents"`
+	Own       bool       `json:"own,omitempty"`
+	// MaskedOnly means that the run is over: the documents are kept without their secrets, and nothing reveals them.
+	MaskedOnly bool `json:"maskedOnly,omitempty"`
+}
+
 // DocumentList is a machine's definition.
 type DocumentList struct {
 	Documents []Document `json:"documents"`
