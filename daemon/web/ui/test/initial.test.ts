@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {edit, fresh, open} from '../src/lib/definition';
 import {agentOf, isHash, keysPath, passwordOf, scriptKind, scriptOf, setAgent, setPassword, setScript, setUserName, mainPath} from '../src/lib/initial';
-import {addNIC, addressOf, addressPath, bitsMask, join, maskBits, nameOfNIC, protocolOf, setAddress, setNICName, setProtocol, split} from '../src/lib/nics';
+import {addNIC, addressOf, addressPath, bitsMask, join, maskBits, nameOfNIC, protocolOf, putAddress, setAddress, setNICName, setProtocol, split, whyNoAddress, type TypedAddress} from '../src/lib/nics';
 import type {Tree, View} from '../src/lib/tree';
 
 /** after is the spec of a machine as text, and how the form reads it, when changes were made to it one after the other. */
@@ -84,6 +84,27 @@ test('NICs in every form', () => {
   for (const protocol of ['none', 'dhcp', 'autoconf', 'both'] as const) {
     assert.equal(protocolOf(after((t) => void addNIC(t), (t) => setProtocol(t, 0, 6, protocol)).view, 0, 6), protocol);
   }
+});
+
+test('what is typed and no address yet is kept beside the definition, which gets the address where the last one stood', () => {
+  let docs = edit([fresh('web')], 0, (t) => {
+    addNIC(t);
+    t.set('spec.network.nics[0].addresses', ['2001:db8::1/64', '192.0.2.7/24', '192.0.2.8/24']);
+  });
+  let kept: TypedAddress | undefined;
+  const type = (address: string) => { docs = edit(docs, 0, (t) => { kept = putAddress(t, 0, 4, {address, mask: '255.255.255.0'}, kept); }); };
+  const addresses = () => {
+    const opening = open(docs);
+    return opening.ok && opening.opened.tree.get('spec.network.nics[0].addresses');
+  };
+  for (const typed of ['', '1', 'myhost', 'web.example.org', '2001:db8::2']) {
+    type(typed);
+    assert.deepEqual([kept, addresses()], [{address: typed, mask: '255.255.255.0', at: 1}, ['2001:db8::1/64', '192.0.2.8/24']], typed);
+  }
+  type('198.51.100.1');
+  assert.deepEqual([kept, addresses()], [undefined, ['2001:db8::1/64', '198.51.100.1/24', '192.0.2.8/24']]);
+  assert.deepEqual(['', 'myhost', 'web.example.org', '2001:db8::1', '192.0.2.1', '192.0.2', '192.0.2.1/24'].map((t) => whyNoAddress(t, 4)), ['missing', 'none', 'none', 'other', undefined, undefined, undefined]);
+  assert.deepEqual([' ', '2001', '192.0.2.1', '::1'].map((t) => whyNoAddress(t, 6)), ['missing', 'none', 'other', undefined]);
 });
 
 test('netmasks', () => {

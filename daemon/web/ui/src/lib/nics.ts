@@ -68,6 +68,39 @@ export function setAddress(tree: Tree, i: number, family: Family, address: strin
   else if (at >= 0) tree.remove(`${path}[${at}]`);
 }
 
+/** What stands in the controls of a static address that is none yet. */
+export interface TypedAddress {
+  address: string;
+  mask: string;
+  /** The place in the list of the address that stood there before, if one did. */
+  at?: number | undefined;
+}
+
+/** putAddress puts what is typed for a NIC into the definition, and returns it if it cannot: then there is no such address in the definition, and the next
+ * one that is typed comes where the last one was. */
+export function putAddress(tree: Tree, i: number, family: Family, typed: TypedAddress, before: TypedAddress | undefined): TypedAddress | undefined {
+  const address = join(typed.address, typed.mask);
+  if (whyNoAddress(typed.address, family)) {
+    const at = before ? before.at : addressAt(tree, i, family);
+    if (!before) setAddress(tree, i, family, '');
+    return {address: typed.address, mask: typed.mask, at: at === -1 ? undefined : at};
+  }
+  if (before?.at === undefined) setAddress(tree, i, family, address);
+  else {
+    const path = `${nic(i)}.addresses`;
+    tree.set(path, Array.from({length: tree.count(path)}, (_, k) => tree.text(`${path}[${k}]`)).toSpliced(before.at, 0, address));
+  }
+  return undefined;
+}
+
+/** whyNoAddress tells why a text is no address of a family: there is none, it is one of the other family, or it is none at all. What begins as an address is
+ * left to the daemon, which says what is wrong with it. */
+export function whyNoAddress(text: string, family: Family): 'missing' | 'other' | 'none' | undefined {
+  const is = familyOf(text);
+  if (is === family && !(family === 4 && /[^\d./]/.test(text.trim()))) return undefined;
+  return text.trim() === '' ? 'missing' : is !== undefined && is !== family ? 'other' : 'none';
+}
+
 /** join makes an address with the length of its prefix of what two controls say. */
 export function join(address: string, mask: string): string {
   const a = address.trim();

@@ -3,6 +3,7 @@ import {useEffect, useMemo, useRef, useState} from 'preact/hooks';
 import {fresh, isNative} from './definition';
 import {draft, type Draft} from './draft';
 import {isPlain, kindOf, nameFor} from './language';
+import type {TypedAddress} from './nics';
 import type {Diagnostic, Doc, Machine, Settings, Template, Version} from './types';
 
 /** What the page is for: a new machine, a machine's definition, or one run of it. */
@@ -33,6 +34,8 @@ export interface Work {
   settings: Settings;
   password: PasswordWork;
   run: RunOptions;
+  /** What was typed as an address and is none yet, by the path of its control. The definition cannot say it. */
+  addresses?: Readonly<Record<string, TypedAddress>>;
 }
 
 /** What a draft holds: the work, the documents and the revision of the machine that it began with, and what it took the place of. */

@@ -1,7 +1,8 @@
 // The controls of the form, each bound to a field of the definition. What is typed stays as it is typed while it means what the definition
 // says; when the definition changes otherwise, the control shows that.
 import {createContext, type ComponentChildren} from 'preact';
-import {useContext, useState} from 'preact/hooks';
+import {useContext, useRef, useState} from 'preact/hooks';
+import type {TypedAddress} from '../../lib/nics';
 import type {Tree, View} from '../../lib/tree';
 import {lines, texts as textsAt, words} from '../../lib/initial';
 import {AreaField, CheckField, SelectField, TextField} from '../field';
@@ -16,6 +17,12 @@ export interface Form {
   error: (path: string) => string | undefined;
   /** Notes that the user has left a field. */
   touch: (path: string) => void;
+  /** Takes an item out of a list. What is known of those behind it stays with them. */
+  remove: (list: string, at: number) => void;
+  /** What was typed as an address and is none yet, by the path of its control. */
+  typed: (path: string) => TypedAddress | undefined;
+  /** Changes the definition and what was typed at the same time. */
+  type: (path: string, change: (tree: Tree) => TypedAddress | undefined) => void;
   /** Says of a control why what it shows cannot be said in the definition yet, or that it can. */
   hold: (path: string, why: string | undefined) => void;
 }
@@ -40,6 +47,21 @@ export interface Bound {
   help?: ComponentChildren;
   optional?: boolean;
   wide?: boolean;
+}
+
+/** useItems tells the items of a list apart, so that what their controls hold back goes with the one that is taken out and with no other. */
+export function useItems(list: string): {ids: readonly number[]; remove: (at: number) => void} {
+  const form = useForm();
+  const known = useRef<number[]>([]);
+  const last = useRef(0);
+  const count = form.tree.count(list);
+  while (known.current.length < count) known.current.push(last.current++);
+  known.current.length = count;
+  const remove = (at: number) => {
+    known.current.splice(at, 1);
+    form.remove(list, at);
+  };
+  return {ids: known.current, remove};
 }
 
 /** useTyped keeps what a user types as long as it means the value. */

@@ -3,6 +3,8 @@ import {useEffect, useRef, useState} from 'preact/hooks';
 import {edit, type Opened, type Opening} from '../../lib/definition';
 import {agentOf, mainPath, passwordOf, setAgent} from '../../lib/initial';
 import {adopted, isConvertible, useNative, type Native} from '../../lib/native';
+import type {TypedAddress} from '../../lib/nics';
+import {recordWithout, without} from '../../lib/paths';
 import {remarkAt, sentence} from '../../lib/remarks';
 import {preparedOf} from '../../lib/source';
 import {answersOf, fileOf} from '../../lib/sysprep';
@@ -64,17 +66,17 @@ export function DefinitionForm(props: DefinitionProps) {
 /** What the form is of: a machine in the native form, and where that is not the form of the documents, the conversion that it is lent from. */
 interface PartsProps extends DefinitionProps { opened: Opened; lent: Native | undefined }
 
-function useFormOf({opened, lent, working: {put, replace}, diagnostics, attempted, held, onHold}: PartsProps): Form {
+function useFormOf({opened, lent, working: {work, put, replace}, diagnostics, attempted, held, onHold}: PartsProps): Form {
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const tree = opened.tree;
   const main = mainPath(tree);
   const said = lent ? [] : diagnostics; // which are about documents of another form
+  const change = (how: (tree: Tree) => void, more: (work: Work) => Partial<Work> = () => ({})) => {
+    if (lent) replace('run', (w) => adopted(w, lent), lent.diagnostics);
+    put((w) => ({...w, documents: edit(w.documents, opened.file, how), ...more(w)}));
+  };
   return {
-    tree,
-    change: (change: (tree: Tree) => void) => {
-      if (lent) replace('run', (w) => adopted(w, lent), lent.diagnostics);
-      put((w) => ({...w, documents: edit(w.documents, opened.file, change)}));
-    },
+    tree, change,
     error: (path) => {
       if (!attempted && !touched.has(path)) return undefined;
       if (held.has(path)) return held.get(path);
@@ -84,6 +86,18 @@ function useFormOf({opened, lent, working: {put, replace}, diagnostics, attempte
       return remark && sentence(remark);
     },
     touch: (path) => setTouched((t) => (t.has(path) ? t : new Set([...t, path]))),
+    remove: (list, at) => {
+      change((t) => t.remove(`${list}[${at}]`), (w) => ({addresses: recordWithout(w.addresses ?? {}, list, at)}));
+      setTouched((t) => new Set([...t].flatMap((path) => without(path, list, at) ?? [])));
+    },
+    typed: (path) => work.addresses?.[path],
+    type: (path, how) => {
+      let typed: TypedAddress | undefined; // which the change tells before more is asked
+      change((t) => { typed = how(t); }, (w) => {
+        const {[path]: _, ...rest} = w.addresses ?? {};
+        return {addresses: typed ? {...rest, [path]: typed} : rest};
+      });
+    },
     hold: onHold,
   };
 }

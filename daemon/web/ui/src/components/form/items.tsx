@@ -6,7 +6,7 @@ import {fill} from '../../lib/texts';
 import texts from '../../texts/compose.json';
 import {Button} from '../button';
 import {SelectField, TextField} from '../field';
-import {Block, Check, Choice, Fold, Line, TextList, useForm, useTyped} from './controls';
+import {Block, Check, Choice, Fold, Line, TextList, useForm, useItems, useTyped} from './controls';
 
 /** Item is one thing of a list: its title, a button that takes it away, and its fields. */
 function Item({title, remove, onRemove, children}: {title: string; remove: string; onRemove: () => void; children: ComponentChildren}) {
@@ -24,6 +24,7 @@ const numbers = (n: number) => Array.from({length: n}, (_, i) => i);
 /** The users beside the default user. */
 export function Users() {
   const {tree, change} = useForm();
+  const {ids, remove} = useItems('spec.users');
   const main = mainUser(tree);
   const others = numbers(tree.count('spec.users')).filter((i) => i !== main);
   return (
@@ -33,7 +34,7 @@ export function Users() {
         const user = `spec.users[${i}]`;
         const name = tree.text(`${user}.name`);
         return (
-          <Item key={i} title={name || fill(texts.users.user, {number: number + 1})} remove={fill(texts.users.remove, {name})} onRemove={() => change((t) => t.remove(user))}>
+          <Item key={ids[i]} title={name || fill(texts.users.user, {number: number + 1})} remove={fill(texts.users.remove, {name})} onRemove={() => remove(i)}>
             <Line path={`${user}.name`} label={texts.users.name} maxLength={32} />
             <Line path={`${user}.gecos`} label={texts.users.gecos} optional />
             <UserPassword user={user} />
@@ -67,7 +68,8 @@ function UserPassword({user}: {user: string}) {
 /** The files that the guest writes. */
 export function Files() {
   const {tree, change} = useForm();
-  const count = tree.count('spec.files');
+  const {ids, remove} = useItems('spec.files');
+  const count = ids.length;
   return (
     <Fold title={texts.files.title} name="files" hint={count > 0 ? fill(texts.files.hint, {count}) : ''}>
       {count === 0 && <p class="field__help">{texts.files.none}</p>}
@@ -76,7 +78,7 @@ export function Files() {
         const path = tree.text(`${file}.path`);
         const content = tree.get(`${file}.content`);
         return (
-          <Item key={i} title={path || fill(texts.files.file, {number: i + 1})} remove={fill(texts.files.remove, {name: path})} onRemove={() => change((t) => t.remove(file))}>
+          <Item key={ids[i]} title={path || fill(texts.files.file, {number: i + 1})} remove={fill(texts.files.remove, {name: path})} onRemove={() => remove(i)}>
             <Line path={`${file}.path`} mono wide label={texts.files.path} placeholder="/etc/motd" />
             {typeof content === 'object' && content !== null ? <p class="field__help form__wide">{texts.files.elsewhere}</p>
               : <Block path={`${file}.content`} mono wide rows={4} label={texts.files.content} />}
@@ -95,7 +97,9 @@ export function Files() {
 export function Disks() {
   const {tree, change} = useForm();
   const disks = numbers(tree.count('spec.disks')).filter((i) => tree.get(`spec.disks[${i}].root`) !== true && tree.text(`spec.disks[${i}].device`) !== 'cdrom');
-  const mounts = tree.count('spec.mounts');
+  const diskItems = useItems('spec.disks');
+  const mountItems = useItems('spec.mounts');
+  const mounts = mountItems.ids.length;
   const hint = [counted(disks.length, texts.disks.hint.disks), counted(mounts, texts.disks.hint.mounts)];
   const free = () => {
     const names = new Set(disks.map((i) => tree.text(`spec.disks[${i}].name`)));
@@ -107,18 +111,18 @@ export function Disks() {
     <Fold title={texts.disks.title} name="disks" hint={hint.filter(Boolean).join(', ')}>
       <h3>{texts.disks.disks}</h3>
       {disks.length === 0 && <p class="field__help">{texts.disks.none}</p>}
-      {disks.map((i, number) => <Disk key={i} at={i} number={number + 1} />)}
+      {disks.map((i, number) => <Disk key={diskItems.ids[i]} at={i} number={number + 1} onRemove={() => diskItems.remove(i)} />)}
       <div><Button small icon="add" onClick={() => change((t) => t.append('spec.disks', {name: free(), source: {blank: true, filesystem: 'ext4'}, size: '1Gi'}))}>{texts.disks.addDisk}</Button></div>
       <h3>{texts.disks.mounts}</h3>
       {mounts === 0 && <p class="field__help">{texts.disks.noMounts}</p>}
-      {numbers(mounts).map((i) => <Mount key={i} at={i} disks={disks.map((d) => tree.text(`spec.disks[${d}].name`))} />)}
+      {numbers(mounts).map((i) => <Mount key={mountItems.ids[i]} at={i} onRemove={() => mountItems.remove(i)} disks={disks.map((d) => tree.text(`spec.disks[${d}].name`))} />)}
       <div><Button small icon="add" onClick={() => change((t) => t.append('spec.mounts', disks[0] === undefined ? {device: '/dev/vdb', path: '/srv'}
         : {disk: tree.text(`spec.disks[${disks[0]}].name`), ...(tree.text(`spec.disks[${disks[0]}].source.filesystem`) && {partition: 1}), path: '/srv'}))}>{texts.disks.addMount}</Button></div>
     </Fold>
   );
 }
 
-function Disk({at, number}: {at: number; number: number}) {
+function Disk({at, number, onRemove}: {at: number; number: number; onRemove: () => void}) {
   const {tree, change} = useForm();
   const disk = `spec.disks[${at}]`;
   const name = tree.text(`${disk}.name`);
@@ -130,7 +134,7 @@ function Disk({at, number}: {at: number; number: number}) {
     if (k !== 'other') t.set(`${disk}.source`, k === 'path' ? {path: '/'} : k === 'blank' ? {blank: true} : {blank: true, filesystem: k});
   });
   return (
-    <Item title={name || fill(texts.disks.disk, {number})} remove={fill(texts.disks.removeDisk, {name})} onRemove={() => change((t) => t.remove(disk))}>
+    <Item title={name || fill(texts.disks.disk, {number})} remove={fill(texts.disks.removeDisk, {name})} onRemove={onRemove}>
       <Line path={`${disk}.name`} label={texts.disks.name} />
       <SelectField label={texts.disks.kind} value={kind} onValue={put}>
         {offered.map((k) => <option key={k} value={k}>{kinds[k] ?? k}</option>)}
@@ -141,7 +145,7 @@ function Disk({at, number}: {at: number; number: number}) {
   );
 }
 
-function Mount({at, disks}: {at: number; disks: string[]}) {
+function Mount({at, disks, onRemove}: {at: number; disks: string[]; onRemove: () => void}) {
   const {tree, change} = useForm();
   const mount = `spec.mounts[${at}]`;
   const path = tree.text(`${mount}.path`);
@@ -153,7 +157,7 @@ function Mount({at, disks}: {at: number; disks: string[]}) {
     else t.keep(`${mount}.device`, '/dev/vdb');
   });
   return (
-    <Item title={path || fill(texts.disks.mount, {number: at + 1})} remove={fill(texts.disks.removeMount, {name: path})} onRemove={() => change((t) => t.remove(mount))}>
+    <Item title={path || fill(texts.disks.mount, {number: at + 1})} remove={fill(texts.disks.removeMount, {name: path})} onRemove={onRemove}>
       {!share && <Choice path={`${mount}.disk`} label={texts.disks.what} help={texts.disks.whatHelp} options={[...disks.map((d) => [d, d] as [string, string]), ['', texts.disks.device]]} onChoose={put} />}
       {!share && !disk && <Line path={`${mount}.device`} mono label={texts.disks.deviceName} placeholder="/dev/vdb" />}
       {disk && <Line path={`${mount}.partition`} number label={texts.disks.partition} optional />}
