@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
+	"slices"
 
 	"github.com/vmseed/vmseed/daemon/client"
 )
@@ -88,34 +88,54 @@ type machinesView struct {
 	More string
 }
 
-// machines is the page of all machines.
+// machines is the page of all machines, the newest first: what was made just now is what its user looks for.
 func (s *site) machines(r *http.Request) (page, error) {
 	last := s.options.LastEvent()
 	asked := r.URL.Query()
 	v := machinesView{Search: asked.Get("search"), Status: asked.Get("status"), Statuses: statuses()}
-	q := url.Values{"limit": {strconv.Itoa(firstMachines)}}
-	for from, to := range map[string]string{"search": "q", "status": "status", "after": "after"} {
+	q := url.Values{}
+	for from, to := range map[string]string{"search": "q", "status": "status"} {
 		if text := asked.Get(from); text != "" {
 			q.Set(to, text)
 		}
 	}
-	list, raw, err := ask[client.MachineList](s, r, "/machines", q)
+	list, _, err := ask[struct{ Machines []json.RawMessage }](s, r, "/machines", q)
 	if err != nil {
 		return page{}, err
 	}
-	v.Machines = list.Machines
-	if list.Next != "" {
-		asked.Set("after", list.Next)
-		v.More = pathMachines + "?" + asked.Encode()
-	}
-	var parts struct {
-		Machines json.RawMessage `json:"machines"`
-	}
-	if err := json.Unmarshal(raw, &parts); err != nil {
+	shown, more, err := newest(list.Machines, asked.Get("before"))
+	if err != nil {
 		return page{}, err
 	}
+	for _, raw := range slices.Backward(shown) {
+		var m client.Machine
+		if err := json.Unmarshal(raw, &m); err != nil {
+			return page{}, err
+		}
+		v.Machines = append(v.Machines, m)
+	}
+	if more {
+		asked.Set("before", v.Machines[len(v.Machines)-1].ID)
+		v.More = pathMachines + "?" + asked.Encode()
+	}
 	return page{template: "machines", Name: "machines", Title: "machines", Nav: "machines", View: v,
-		Data: map[string]any{"machines": parts.Machines, "more": list.Next != "", "lastEvent": last}}, nil
+		Data: map[string]any{"machines": shown, "more": more, "lastEvent": last}}, nil
+}
+
+// newest returns the youngest of the machines that were made before one of them, or of all, in the order of their creation, and whether there are older ones.
+func newest(all []json.RawMessage, before string) (shown []json.RawMessage, more bool, err error) {
+	if before != "" {
+		end := slices.IndexFunc(all, func(raw json.RawMessage) bool {
+			var m struct{ ID string }
+			return json.Unmarshal(raw, &m) == nil && m.ID == before
+		})
+		if end < 0 {
+			return nil, false, &refusal{http.StatusNotFound}
+		}
+		all = all[:end]
+	}
+	from := max(0, len(all)-firstMachines)
+	return append([]json.RawMessage{}, all[from:]...), from > 0, nil
 }
 
 // machine is the page of one machine.
@@ -179,6 +199,7 @@ func (s *site) images(r *http.Request) (page, error) {
 		return page{}, err
 	}
 	_, jobs, err := listed[client.Job](s, r, "/jobs")
+	templates = slices.DeleteFunc(templates, func(t client.Template) bool { return t.Disk == "" }) // Blank is there always
 	return page{template: "images", Name: "images", Title: "images", Nav: "images", View: imagesView{images, templates, disks},
 		Data: map[string]any{"images": rawImages, "templates": rawTemplates, "disks": rawDisks, "domains": domains, "jobs": jobs, "lastEvent": last}}, err
 }

@@ -53,15 +53,18 @@ func TestWithoutScript(t *testing.T) {
 	first := s.do(t, http.MethodGet, "/machines", "", cookie...)
 	for i, id := range ids {
 		link := fmt.Sprintf(`<a href="/machines/%s">vm-%03d</a>`, id, i)
-		if strings.Contains(first.text, link) != (i < 200) {
-			t.Fatalf("machine %d: %t", i, i < 200)
+		if strings.Contains(first.text, link) != (i >= 5) {
+			t.Fatalf("machine %d: %t", i, i >= 5)
 		}
 	}
-	more := "/machines?after=" + ids[199]
+	if newest, older := strings.Index(first.text, ">vm-204<"), strings.Index(first.text, ">vm-203<"); newest > older {
+		t.Error("the newest machine is not the first")
+	}
+	more := "/machines?before=" + ids[5]
 	if !strings.Contains(first.text, `href="`+more+`"`) {
 		t.Error("there is no way to the machines behind these")
 	}
-	if a := s.do(t, http.MethodGet, more, "", cookie...); !strings.Contains(a.text, "vm-204") || strings.Contains(a.text, "vm-199") {
+	if a := s.do(t, http.MethodGet, more, "", cookie...); !strings.Contains(a.text, "vm-004") || strings.Contains(a.text, "vm-005") {
 		t.Errorf("the second page: %s", a.Status)
 	}
 	if data := pageData(t, first.text); len(data["machines"].([]any)) != 200 || data["more"] != true || data["user"] != auth.Admin || data["lastEvent"].(float64) < 205 {
@@ -74,6 +77,9 @@ func TestWithoutScript(t *testing.T) {
 		t.Error("a status that none has:", a.Status)
 	}
 	a := s.do(t, http.MethodGet, "/images", "", cookie...)
+	if strings.Contains(a.text, `<th scope="row">Blank`) || strings.Contains(a.text, "There are no templates yet") {
+		t.Error("the images show a template that has none")
+	}
 	for _, want := range []string{"Test image", "disk.img", "golden"} {
 		if !strings.Contains(a.text, want) {
 			t.Errorf("the images lack %q", want)
@@ -98,7 +104,7 @@ func TestWithoutScript(t *testing.T) {
 	if data["mode"] != "new" || !strings.Contains(fmt.Sprint(data["templates"]), template.ID) || !strings.Contains(fmt.Sprint(data["version"]), "nocloud") {
 		t.Error("what a new machine is made of:", data)
 	}
-	for _, path := range []string{"/machines/x", "/machines/" + ids[0] + "x/edit", "/nothing", "/help/VS9999", "/help/x", "/machines?after=x"} {
+	for _, path := range []string{"/machines/x", "/machines/" + ids[0] + "x/edit", "/nothing", "/help/VS9999", "/help/x", "/machines?before=x"} {
 		if a := s.do(t, http.MethodGet, path, "", cookie...); a.StatusCode != http.StatusNotFound || !strings.Contains(a.text, "There is nothing here") {
 			t.Errorf("%s: %s", path, a.Status)
 		}
@@ -272,7 +278,7 @@ func TestHostileTexts(t *testing.T) {
 			out[name] = w.Body.String()
 		}
 		admin := auth.Identity{Name: auth.Admin}
-		get("machines", "/machines?search="+q+"&status="+q+"&after="+q, admin)
+		get("machines", "/machines?search="+q+"&status="+q, admin)
 		get("machine", "/machines/x", admin)
 		get("edit", "/machines/x/edit", admin)
 		get("run", "/machines/x/run", admin)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {applyEvents, bootOf, byId, countGroups, fraction, inGroup, matches, pick, replace, viewOf, viewQuery, type View} from '../src/lib/machines';
+import {applyEvents, bootOf, byId, countGroups, fraction, inGroup, matches, pick, replace, viewOf, viewQuery, toggled, type View} from '../src/lib/machines';
 import type {DaemonEvent, Machine} from '../src/lib/types';
 
 const machine = (id: string, more: Partial<Machine> = {}): Machine => ({id, namespace: 'default', name: `vm-${id}`, status: 'down', revision: '1', created: `2026-01-01T00:00:0${id}Z`, initialized: false, ...more});
@@ -62,6 +62,15 @@ test('groups and searches narrow the list down', () => {
   assert.ok(inGroup(machine('1', {status: 'image_locked'}), 'changing'));
 });
 
+test('what is chosen stays while others are looked for and chosen', () => {
+  const all = byId(['web', 'db', 'mail'].map((name, i) => machine(String(i), {name})));
+  const first = toggled(new Set(), pick(all, view({search: 'web'})), true);
+  const both = toggled(first, pick(all, view({search: 'mail'})), true);
+  assert.deepEqual([...both], ['0', '2']);
+  assert.deepEqual([...toggled(both, pick(all, view({search: 'web'})), false)], ['2']);
+  assert.equal(first.size, 1, 'sets that were given away do not change');
+});
+
 test('names are sorted as people count', () => {
   const all = byId(['vm-10', 'VM-9', 'vm-1'].map((name, i) => machine(String(i), {name})));
   assert.equal(ids(pick(all, view({by: 'name'}))), '210');
@@ -70,8 +79,9 @@ test('names are sorted as people count', () => {
 });
 
 test('the address of the page holds the view', () => {
-  for (const text of ['', '?search=web+1&group=down&sort=-name', '?status=paused', '?sort=-created']) assert.equal(viewQuery(viewOf(new URLSearchParams(text))), text);
-  assert.deepEqual(viewOf(new URLSearchParams('?group=x&status=<b>&sort=__proto__')), {...view(), status: undefined});
+  for (const text of ['', '?search=web+1&group=down&sort=-name', '?status=paused', '?sort=created']) assert.equal(viewQuery(viewOf(new URLSearchParams(text))), text);
+  assert.deepEqual(viewOf(new URLSearchParams('?group=x&status=<b>&sort=__proto__')), {...view(), by: 'created', down: true, status: undefined});
+  assert.deepEqual(viewOf(new URLSearchParams('?sort=-created')), viewOf(new URLSearchParams()), 'the newest machines are the first');
 });
 
 test('the stages go forward', () => {

@@ -2,7 +2,7 @@ import type {TargetedKeyboardEvent} from 'preact';
 import {useRef} from 'preact/hooks';
 import type {Outcome} from '../lib/actions';
 import {machinePath} from '../lib/linked';
-import type {View} from '../lib/machines';
+import {toggled, type View} from '../lib/machines';
 import {useMedia} from '../lib/media';
 import {fill} from '../lib/texts';
 import type {Machine} from '../lib/types';
@@ -35,11 +35,9 @@ export function MachineTable({machines, view, onView, chosen, onChoose, onOutcom
   const {ref, part} = useWindowed(machines.length, rowHeight);
   const last = useRef(0);
   const choose = useStable((index: number, on: boolean, range: boolean) => {
-    const next = new Set(chosen);
     const [from, to] = range ? [Math.min(last.current, index), Math.max(last.current, index)] : [index, index];
-    for (const m of machines.slice(from, to + 1)) on ? next.add(m.id) : next.delete(m.id);
     last.current = index;
-    onChoose(next);
+    onChoose(toggled(chosen, machines.slice(from, to + 1), on));
   });
   const outcome = useStable(onOutcome);
   return (
@@ -86,7 +84,7 @@ function Head({machines, view, onView, chosen, onChoose}: Omit<MachineTableProps
       <tr aria-rowindex={1}>
         <th class="table__check" scope="col">
           <input type="checkbox" aria-label={texts.chooseAll} checked={some === machines.length} indeterminate={some > 0 && some < machines.length}
-            onChange={(e) => onChoose(new Set(e.currentTarget.checked ? [...chosen, ...machines.map((m) => m.id)] : []))} />
+            onChange={(e) => onChoose(toggled(chosen, machines, e.currentTarget.checked))} />
         </th>
         <SortHead by="name" sort={view} onSort={sort}>{texts.name}</SortHead>
         <SortHead by="status" sort={view} onSort={sort} class="machines__status">{texts.status}</SortHead>

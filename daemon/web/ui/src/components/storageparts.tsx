@@ -60,8 +60,10 @@ function ImageRow({image: i, onImport}: {image: Image; onImport: (i: Image) => v
   </>;
 }
 
-/** The templates, each with a way to a machine made from it. */
-export function Templates({templates, onRemove}: {templates: Template[]; onRemove: (t: Template) => void}) {
+/** The templates, each with a way to a machine made from it. Blank, which every daemon has, is none that anything is made from. */
+export function Templates({templates: all, onRemove}: {templates: Template[]; onRemove: (t: Template) => void}) {
+  const templates = all.filter((t) => t.disk);
+  if (templates.length === 0) return <Empty icon="template" title={texts.noTemplates} text={texts.noTemplatesText} />;
   return (
     <div class="table-wrap">
       <table class="table table--cards storage">
@@ -77,15 +79,14 @@ export function Templates({templates, onRemove}: {templates: Template[]; onRemov
             <td data-label={texts.status}><Made status={t.status} reason={t.reason} /></td>
             <td data-label={texts.guest}>{t.guest}</td>
             <td data-label={texts.login}>{t.login && <code>{t.login}</code>}</td>
-            <td data-label={texts.created} class="muted">{t.disk && t.created && <RelativeTime time={t.created} />}</td>
+            <td data-label={texts.created} class="muted">{t.created && <RelativeTime time={t.created} />}</td>
             <td class="table__actions">
-              {t.disk && t.status === 'ok' && <ButtonLink small icon="add" href={`/machines/new?template=${encodeURIComponent(t.id)}`} about={fill(texts.newMachineFrom, {name: t.name})}>{texts.newMachine}</ButtonLink>}
-              {t.disk && <Button small kind="ghost" icon="trash" label={fill(texts.removeNamed, {name: t.name})} disabled={t.status === 'locked'} onClick={() => onRemove(t)} />}
+              {t.status === 'ok' && <ButtonLink small icon="add" href={`/machines/new?template=${encodeURIComponent(t.id)}`} about={fill(texts.newMachineFrom, {name: t.name})}>{texts.newMachine}</ButtonLink>}
+              <Button small kind="ghost" icon="trash" label={fill(texts.removeNamed, {name: t.name})} disabled={t.status === 'locked'} onClick={() => onRemove(t)} />
             </td>
           </tr>
         ))}</tbody>
       </table>
-      {templates.every((t) => !t.disk) && <Empty icon="template" title={texts.noTemplates} text={texts.noTemplatesText} />}
     </div>
   );
 }

@@ -121,7 +121,7 @@ export function matches(m: Machine, search: string): boolean {
   return words.every((w) => text.includes(w) || m.id.startsWith(w));
 }
 
-/** pick returns the machines of a view. Equal ones stay in the order of their creation. */
+/** pick returns the machines of a view. Equal ones stay in the order of their creation, or in its reverse. */
 export function pick(machines: Machines, view: View): Machine[] {
   const out: Machine[] = [];
   for (const m of machines.values()) {
@@ -130,6 +130,13 @@ export function pick(machines: Machines, view: View): Machine[] {
   out.sort(compare[view.by]);
   if (view.down) out.reverse();
   return out;
+}
+
+/** toggled adds machines to those that are chosen, or takes them out; the others stay as they are. */
+export function toggled(chosen: ReadonlySet<string>, machines: readonly Machine[], on: boolean): Set<string> {
+  const next = new Set(chosen);
+  for (const m of machines) on ? next.add(m.id) : next.delete(m.id);
+  return next;
 }
 
 /** countGroups says how many machines that a search finds are in each group. */
@@ -150,10 +157,10 @@ export function viewOf(query: URLSearchParams): View {
     ...sortOf(query.get('sort') ?? '')};
 }
 
-/** sortOf reads an order: a column, with a dash before it when it goes down. */
+/** sortOf reads an order: a column, with a dash before it when it goes down. Without one the newest machines are the first. */
 export function sortOf(text: string): Pick<View, 'by' | 'down'> {
   const by = text.replace(/^-/, '') as Column;
-  return {by: columns.includes(by) ? by : 'created', down: text.startsWith('-')};
+  return columns.includes(by) ? {by, down: text.startsWith('-')} : {by: 'created', down: true};
 }
 
 /** viewQuery is the query of an address that shows a view, with its question mark. */
@@ -162,7 +169,7 @@ export function viewQuery(v: View): string {
   if (v.search) q.set('search', v.search);
   if (v.group !== 'all') q.set('group', v.group);
   if (v.status) q.set('status', v.status);
-  if (v.by !== 'created' || v.down) q.set('sort', (v.down ? '-' : '') + v.by);
+  if (v.by !== 'created' || !v.down) q.set('sort', (v.down ? '-' : '') + v.by);
   const text = q.toString();
   return text && '?' + text;
 }

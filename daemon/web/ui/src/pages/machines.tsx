@@ -44,7 +44,10 @@ export default function Page({data}: {data: MachinesData}) {
       {known.machines.size === 0 && known.complete
         ? <Nothing />
         : <>
-          {picked.length > 0 ? <Bulk machines={picked} of={shown.length} onOutcome={outcome} onAll={() => choose(new Set(shown.map((m) => m.id)))} onClear={() => choose(new Set())} /> : <Filter known={known} view={view} onView={setView} />}
+          <div class="toolbar">
+            <Filter known={known} view={view} onView={setView} short={picked.length > 0} />
+            {picked.length > 0 && <Bulk machines={picked} shown={shown} onOutcome={outcome} onChoose={choose} />}
+          </div>
           <p class="sr" role="status">{known.complete && (view.search || view.group !== 'all') && fill(texts.countOf, {shown: count(shown.length), count: count(known.machines.size)})}</p>
           {shown.length > 0
             ? <MachineTable machines={shown} view={view} onView={setView} chosen={chosen} onChoose={choose} onOutcome={outcome} />
@@ -56,7 +59,7 @@ export default function Page({data}: {data: MachinesData}) {
 
 /** useMachines follows the machines while the page is there. A page whose address narrows the list has been written with a part of it. */
 function useMachines(data: MachinesData): {known: Known; list: MachineList} {
-  const complete = !data.more && !/[?&](search|status|after)=./.test(location.search);
+  const complete = !data.more && !/[?&](search|status|before)=./.test(location.search);
   const [known, set] = useState<Known>(() => ({machines: byId(data.machines), complete, stream: 'open'}));
   const [list] = useState(() => new MachineList(data.machines, complete, data.lastEvent, set));
   useEffect(() => list.start(), []);
@@ -72,10 +75,19 @@ function useView(): [View, (v: View) => void] {
   }];
 }
 
-function Filter({known, view, onView}: {known: Known; view: View; onView: (v: View) => void}) {
+interface FilterProps {
+  known: Known;
+  view: View;
+  onView: (v: View) => void;
+  /** Other things stand beside it: the groups are a list to choose from. */
+  short: boolean;
+}
+
+/** What narrows the list down. It stays while machines are chosen, so that others can be looked for and chosen as well. */
+function Filter({known, view, onView, short}: FilterProps) {
   const counts = useMemo(() => countGroups(known.machines, view.search), [known.machines, view.search]);
   return (
-    <div class="toolbar" role="search">
+    <div class="filter" role="search">
       <div class="search toolbar__search">
         <Icon name="search" />
         <input class="input" type="search" value={view.search} placeholder={texts.search} aria-label={`${texts.search}: ${texts.searchHelp}`} title={texts.searchHelp}
@@ -84,10 +96,14 @@ function Filter({known, view, onView}: {known: Known; view: View; onView: (v: Vi
       <select class="input toolbar__sort" aria-label={texts.sort} value={(view.down ? '-' : '') + view.by} onChange={(e) => onView({...view, ...sortOf(e.currentTarget.value)})}>
         {columns.flatMap((c) => [c, `-${c}`]).map((s) => <option key={s} value={s}>{fill(s.startsWith('-') ? texts.sortDown : texts.sortUp, {column: texts[sortOf(s).by]})}</option>)}
       </select>
-      <div class="chips" role="group" aria-label={texts.groups}>
-        {groups.map((g) => <Chip key={g} group={g} n={counts[g]} view={view} onView={onView} />)}
-        {view.status && <button type="button" class="chip" aria-pressed="true" onClick={() => onView({...view, status: undefined})}>{fill(texts.onlyStatus, {status: statusWord(view.status)})}<Icon name="close" /></button>}
-      </div>
+      {short
+        ? <select class="input toolbar__groups" aria-label={texts.groups} value={view.group} onChange={(e) => onView({...view, group: e.currentTarget.value as Group, status: undefined})}>
+          {groups.map((g) => <option key={g} value={g}>{texts.group[g]} {count(counts[g])}</option>)}
+        </select>
+        : <div class="chips" role="group" aria-label={texts.groups}>
+          {groups.map((g) => <Chip key={g} group={g} n={counts[g]} view={view} onView={onView} />)}
+          {view.status && <button type="button" class="chip" aria-pressed="true" onClick={() => onView({...view, status: undefined})}>{fill(texts.onlyStatus, {status: statusWord(view.status)})}<Icon name="close" /></button>}
+        </div>}
     </div>
   );
 }
@@ -102,8 +118,16 @@ function Chip({group, n, view, onView}: {group: Group; n: number; view: View; on
 
 const bulk = ['start', 'shutdown', 'reboot', 'stop', 'remove'] as const;
 
-/** What can be done with the machines that are chosen, in the place of the filter. */
-function Bulk({machines, of, onOutcome, onAll, onClear}: {machines: Machine[]; of: number; onOutcome: (o: Outcome) => void; onAll: () => void; onClear: () => void}) {
+interface BulkProps {
+  machines: Machine[];
+  shown: Machine[];
+  onOutcome: (o: Outcome) => void;
+  onChoose: (ids: ReadonlySet<string>) => void;
+}
+
+/** What can be done with the machines that are chosen, those among them that are not shown as well. */
+function Bulk({machines, shown, onOutcome, onChoose}: BulkProps) {
+  const all = useMemo(() => new Set([...machines, ...shown].map((m) => m.id)), [machines, shown]);
   const [busy, setBusy] = useState<Action | undefined>();
   const run = async (action: Action) => {
     try {
@@ -113,12 +137,12 @@ function Bulk({machines, of, onOutcome, onAll, onClear}: {machines: Machine[]; o
     }
   };
   return (
-    <div class="toolbar toolbar--chosen" role="group" aria-label={fill(texts.chosen, {count: count(machines.length)})}>
+    <div class="bulk" role="group" aria-label={fill(texts.chosen, {count: count(machines.length)})}>
       <span class="toolbar__count num">{fill(texts.chosen, {count: count(machines.length)})}</span>
       {bulk.map((a) => <Button key={a} small busy={busy === a} disabled={!!busy || machines.every((m) => why(a, m))} onClick={() => void run(a)}>{actions[a]}</Button>)}
       <span class="toolbar__end row">
-        {machines.length < of && <Button small kind="ghost" onClick={onAll}>{fill(texts.chooseRest, {count: count(of)})}</Button>}
-        <Button small kind="ghost" onClick={onClear}>{texts.clear}</Button>
+        {machines.length < all.size && <Button small kind="ghost" onClick={() => onChoose(all)}>{fill(texts.chooseRest, {count: count(all.size)})}</Button>}
+        <Button small kind="ghost" onClick={() => onChoose(new Set())}>{texts.clear}</Button>
       </span>
     </div>
   );
