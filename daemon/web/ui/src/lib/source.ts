@@ -43,19 +43,28 @@ export function bootable(templates: readonly Template[], images: readonly Image[
   };
 }
 
-const disc = 'cdrom';
+/** isCD reports whether a disk of the definition is in a CD drive. */
+export const isCD = (tree: View, disk: number): boolean => tree.text(`spec.disks[${disk}].device`) === 'cdrom';
 
-/** discOf is the path of the CD that the form has attached, or nothing when it has none. */
+/** discAt is the number of the disk that is the CD of the form: the first one in a drive that is a file of the daemon's host; -1 when there is none. */
+export function discAt(tree: View): number {
+  for (let i = 0; i < tree.count('spec.disks'); i++) if (isCD(tree, i) && tree.text(`spec.disks[${i}].source.path`)) return i;
+  return -1;
+}
+
+/** discOf is the path of the CD, or nothing when there is none. */
 export function discOf(tree: View): string | undefined {
   const at = discAt(tree);
   return at < 0 ? undefined : tree.text(`spec.disks[${at}].source.path`);
 }
 
-function discAt(tree: View): number {
-  for (let i = 0; i < tree.count('spec.disks'); i++) {
-    if (tree.text(`spec.disks[${i}].device`) === disc && tree.text(`spec.disks[${i}].name`) === disc) return i;
-  }
-  return -1;
+/** freeDisk is a name that no disk has yet: the stem, or the stem with a number from 1. */
+export function freeDisk(tree: View, stem: string, numbered = false): string {
+  const names = new Set(Array.from({length: tree.count('spec.disks')}, (_, i) => tree.text(`spec.disks[${i}].name`)));
+  if (!numbered && !names.has(stem)) return stem;
+  let n = 1;
+  while (names.has(stem + n)) n++;
+  return stem + n;
 }
 
 /** setDisc attaches a CD by its path, or takes it away. */
@@ -64,13 +73,14 @@ export function setDisc(tree: Tree, path: string | undefined): void {
   if (path === undefined) {
     if (at >= 0) tree.remove(`spec.disks[${at}]`);
   } else if (at >= 0) tree.set(`spec.disks[${at}].source.path`, path);
-  else tree.append('spec.disks', {name: disc, device: disc, readOnly: true, source: {path}});
+  else tree.append('spec.disks', {name: freeDisk(tree, 'cdrom'), device: 'cdrom', readOnly: true, source: {path}});
 }
 
 /** The name of the medium that the form attaches as a prepared seed. */
 const prepared = 'seed';
 
-function preparedAt(tree: View): number {
+/** preparedAt is the number of the medium that is a prepared seed, or -1. */
+export function preparedAt(tree: View): number {
   for (let i = 0; i < tree.count('spec.media'); i++) if (tree.text(`spec.media[${i}].kind`) === 'prepared') return i;
   return -1;
 }
@@ -85,7 +95,8 @@ export function preparedOf(tree: View): string | undefined {
 export function setPrepared(tree: Tree, path: string | undefined, before = ''): void {
   const at = preparedAt(tree);
   if (path === undefined) {
-    if (at >= 0) tree.remove(`spec.media[${at}]`);
+    if (at < 0) return;
+    tree.remove(`spec.media[${at}]`);
     tree.set('spec.dataSource', before);
     return;
   }

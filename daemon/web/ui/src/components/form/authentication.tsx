@@ -29,12 +29,13 @@ export function Authentication({work, onWork, open}: AuthenticationProps) {
   const password = passwordOf(tree, main);
   const has = password.kind;
   const came = !isTyped(password, work);
+  const storable = came || work.stored !== undefined;
   const hint = [tree.text(`${main}.name`), has !== 'none' && texts.auth.hint.password, counted(count, texts.auth.hint.keys)];
   return (
     <Fold title={texts.auth.title} name="authentication" open={open ?? true} hint={hint.filter(Boolean).join(', ')}>
       <div class="form">
-        <Line path={`${main}.name`} label={texts.auth.user} help={texts.auth.userHelp} maxLength={32} onText={(name) => change((t) => setUserName(t, name))} />
-        {!came && !work.stored ? <div class="form__gap" /> : <CheckField label={texts.auth.stored} checked={came} onValue={(keep) => {
+        <Line path={`${main}.name`} wide={!storable} label={texts.auth.user} help={texts.auth.userHelp} maxLength={32} onText={(name) => change((t) => setUserName(t, name))} />
+        {storable && <CheckField label={texts.auth.stored} checked={came} onValue={(keep) => {
           if (keep && work.stored) change((t) => restorePassword(t, work.stored ?? {}));
           else if (!keep) {
             onWork({typed: '', verify: '', stored: {password: tree.get(`${main}.password`), passwordHash: tree.get(`${main}.passwordHash`)}});
@@ -42,9 +43,9 @@ export function Authentication({work, onWork, open}: AuthenticationProps) {
           }
         }} />}
         <PasswordFields work={work} onWork={onWork} />
-        {cloudInit && (has !== 'none' || tree.get('spec.ssh.passwordAuth') !== undefined) && <Check path="spec.ssh.passwordAuth" label={texts.auth.passwordAuth} />}
+        {cloudInit && (has !== 'none' || tree.get('spec.ssh.passwordAuth') !== undefined) && <Check path="spec.ssh.passwordAuth" wide label={texts.auth.passwordAuth} />}
         <TextList path={keys} by="lines" wide mono rows={3} label={texts.auth.keys} help={texts.auth.keysHelp} placeholder="ssh-ed25519 AAAA… you@example.org" />
-        {cloudInit && <Check path="spec.ssh.deleteHostKeys" without label={texts.auth.regenerate} help={texts.auth.regenerateHelp} />}
+        {cloudInit && <Check path="spec.ssh.deleteHostKeys" without wide label={texts.auth.regenerate} help={texts.auth.regenerateHelp} />}
       </div>
     </Fold>
   );

@@ -15,6 +15,7 @@ import texts from '../../texts/compose.json';
 import {Button} from '../button';
 import {Lost} from '../former';
 import {Notice} from '../notice';
+import {AttachmentsFold} from './attached';
 import {mismatch} from './authentication';
 import {FormProvider, type Form} from './controls';
 import {Delivery} from './delivery';
@@ -110,10 +111,12 @@ function Parts(props: PartsProps) {
   const run = data.mode === 'run';
   const prepared = preparedOf(tree) !== undefined;
   const windows = agentOf(tree) === 'sysprep';
-  const on = run ? !work.run.noSeed && !prepared : tree.text('spec.dataSource') !== 'none' || windows;
+  const source = tree.text('spec.dataSource') !== 'none' || windows;
+  const on = source && !prepared && !(run && work.run.noSeed);
+  const told = on && !windows;
   const setOn = (yes: boolean) => {
     if (run) put((w) => ({...w, run: {...w.run, noSeed: !yes}}));
-    else form.change((t) => t.set('spec.dataSource', yes ? (agentOf(t) === 'ignition' ? 'ignition' : '') : 'none'));
+    if (run ? yes && !source : !windows) form.change((t) => t.set('spec.dataSource', yes ? (agentOf(t) === 'ignition' ? 'ignition' : '') : 'none'));
   };
   return (
     <FormProvider value={form}>
@@ -121,14 +124,19 @@ function Parts(props: PartsProps) {
         {run && <OwnForm lent={lent} working={working} />}
         {run && <ThisRun images={images} dataSource={dataSource} />}
         {!run && <GeneralPart {...props} />}
-        {!(run && prepared) && <>
+        {!prepared && <>
           <Switched form={form} />
           <Initial mode={data.mode} on={on} onOn={setOn} work={work.password} onWork={(password) => put((w) => ({...w, password}))} />
         </>}
-        {on && !windows && <section class="part" aria-labelledby="part-more">
+        <section class="part" aria-labelledby="part-more">
           <h2 id="part-more">{texts.more}</h2>
-          <div><Users /><Files /><Disks /><Software /></div>
-        </section>}
+          <div>
+            {told && <><Users /><Files /></>}
+            <Disks mounted={told} />
+            {!run && <AttachmentsFold images={images} dataSource={dataSource} />}
+            {told && <Software />}
+          </div>
+        </section>
         {run && <RunOptionsPart options={work.run} onOptions={(o) => put((w) => ({...w, run: o}))} reads={on} />}
         {run && <GeneralPart {...props} />}
       </div>

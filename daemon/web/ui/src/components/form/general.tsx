@@ -27,13 +27,13 @@ export function General(props: GeneralProps) {
   return (
     <section class="part" aria-labelledby="part-general">
       <h2 id="part-general">{texts.general.title}</h2>
-      <div class="form">
+      <datalist id="memory-sizes">{['512Mi', '1Gi', '2Gi', '4Gi', '8Gi', '16Gi'].map((m) => <option key={m} value={m} />)}</datalist>
+      <div class="form form--even">
         {props.mode !== 'run' && <Line path="metadata.name" required label={texts.general.name} help={texts.general.nameHelp} placeholder="web-1" />}
         {props.mode === 'new' && <Line path="metadata.namespace" optional label={texts.general.namespace} help={texts.general.namespaceHelp} placeholder="default" />}
         {props.mode === 'new' && <Source {...props} />}
         <Line path="spec.hardware.memory" label={texts.general.memory} help={texts.general.memoryHelp} placeholder="1Gi" list="memory-sizes" />
         <Line path="spec.hardware.cpus" number label={texts.general.cpus} placeholder="1" />
-        <datalist id="memory-sizes">{['512Mi', '1Gi', '2Gi', '4Gi', '8Gi', '16Gi'].map((m) => <option key={m} value={m} />)}</datalist>
         <Choice path="spec.guest.os" label={texts.general.os} value={agent} options={systems} onChoose={(a) => change((t) => setAgent(t, a as Agent))} />
         {agent === 'cloud-init' && <DataSource version={props.version} />}
         {agent === 'ignition' && <Choice path="spec.guest.ignitionPlatform" label={texts.general.platform} help={texts.general.platformHelp}

@@ -1,6 +1,7 @@
 // Lists of things in the form: users, files, disks and mounts, each thing with the few fields that people set by hand.
 import type {ComponentChildren} from 'preact';
 import {isHash, mainUser, passwordOf} from '../../lib/initial';
+import {discAt, freeDisk, isCD} from '../../lib/source';
 import {counted} from '../../lib/words';
 import {fill} from '../../lib/texts';
 import texts from '../../texts/compose.json';
@@ -93,31 +94,29 @@ export function Files() {
   );
 }
 
-/** The disks beside the root disk, and what is mounted. */
-export function Disks() {
+/** The disks beside the root disk and the CD that the form attaches, and with a guest that is told so what is mounted. */
+export function Disks({mounted}: {mounted: boolean}) {
   const {tree, change} = useForm();
-  const disks = numbers(tree.count('spec.disks')).filter((i) => tree.get(`spec.disks[${i}].root`) !== true && tree.text(`spec.disks[${i}].device`) !== 'cdrom');
+  const disc = discAt(tree);
+  const disks = numbers(tree.count('spec.disks')).filter((i) => tree.get(`spec.disks[${i}].root`) !== true && i !== disc);
+  const mountable = disks.filter((i) => !isCD(tree, i));
   const diskItems = useItems('spec.disks');
   const mountItems = useItems('spec.mounts');
   const mounts = mountItems.ids.length;
   const hint = [counted(disks.length, texts.disks.hint.disks), counted(mounts, texts.disks.hint.mounts)];
-  const free = () => {
-    const names = new Set(disks.map((i) => tree.text(`spec.disks[${i}].name`)));
-    let n = 1;
-    while (names.has(`data${n}`)) n++;
-    return `data${n}`;
-  };
   return (
     <Fold title={texts.disks.title} name="disks" hint={hint.filter(Boolean).join(', ')}>
       <h3>{texts.disks.disks}</h3>
       {disks.length === 0 && <p class="field__help">{texts.disks.none}</p>}
       {disks.map((i, number) => <Disk key={diskItems.ids[i]} at={i} number={number + 1} onRemove={() => diskItems.remove(i)} />)}
-      <div><Button small icon="add" onClick={() => change((t) => t.append('spec.disks', {name: free(), source: {blank: true, filesystem: 'ext4'}, size: '1Gi'}))}>{texts.disks.addDisk}</Button></div>
-      <h3>{texts.disks.mounts}</h3>
-      {mounts === 0 && <p class="field__help">{texts.disks.noMounts}</p>}
-      {numbers(mounts).map((i) => <Mount key={mountItems.ids[i]} at={i} onRemove={() => mountItems.remove(i)} disks={disks.map((d) => tree.text(`spec.disks[${d}].name`))} />)}
-      <div><Button small icon="add" onClick={() => change((t) => t.append('spec.mounts', disks[0] === undefined ? {device: '/dev/vdb', path: '/srv'}
-        : {disk: tree.text(`spec.disks[${disks[0]}].name`), ...(tree.text(`spec.disks[${disks[0]}].source.filesystem`) && {partition: 1}), path: '/srv'}))}>{texts.disks.addMount}</Button></div>
+      <div><Button small icon="add" onClick={() => change((t) => t.append('spec.disks', {name: freeDisk(t, 'data', true), source: {blank: true, filesystem: 'ext4'}, size: '1Gi'}))}>{texts.disks.addDisk}</Button></div>
+      {mounted && <>
+        <h3>{texts.disks.mounts}</h3>
+        {mounts === 0 && <p class="field__help">{texts.disks.noMounts}</p>}
+        {numbers(mounts).map((i) => <Mount key={mountItems.ids[i]} at={i} onRemove={() => mountItems.remove(i)} disks={mountable.map((d) => tree.text(`spec.disks[${d}].name`))} />)}
+        <div><Button small icon="add" onClick={() => change((t) => t.append('spec.mounts', mountable[0] === undefined ? {device: '/dev/vdb', path: '/srv'}
+          : {disk: tree.text(`spec.disks[${mountable[0]}].name`), ...(tree.text(`spec.disks[${mountable[0]}].source.filesystem`) && {partition: 1}), path: '/srv'}))}>{texts.disks.addMount}</Button></div>
+      </>}
     </Fold>
   );
 }
@@ -127,6 +126,7 @@ function Disk({at, number, onRemove}: {at: number; number: number; onRemove: () 
   const disk = `spec.disks[${at}]`;
   const name = tree.text(`${disk}.name`);
   const filesystem = tree.text(`${disk}.source.filesystem`);
+  const cd = isCD(tree, at);
   const kind = tree.get(`${disk}.source.path`) !== undefined ? 'path' : tree.get(`${disk}.source.blank`) !== true ? 'other' : filesystem === '' ? 'blank' : filesystem;
   const kinds = texts.disks.kinds as Record<string, string>;
   const offered = ['blank', 'ext4', 'xfs', 'path', ...(kind in {blank: 1, ext4: 1, xfs: 1, path: 1} ? [] : [kind])];
@@ -134,12 +134,14 @@ function Disk({at, number, onRemove}: {at: number; number: number; onRemove: () 
     if (k !== 'other') t.set(`${disk}.source`, k === 'path' ? {path: '/'} : k === 'blank' ? {blank: true} : {blank: true, filesystem: k});
   });
   return (
-    <Item title={name || fill(texts.disks.disk, {number})} remove={fill(texts.disks.removeDisk, {name})} onRemove={onRemove}>
+    <Item title={(name || fill(texts.disks.disk, {number})) + (cd ? ` (${texts.run.cd})` : '')} remove={fill(texts.disks.removeDisk, {name})} onRemove={onRemove}>
       <Line path={`${disk}.name`} label={texts.disks.name} />
-      <SelectField label={texts.disks.kind} value={kind} onValue={put}>
-        {offered.map((k) => <option key={k} value={k}>{kinds[k] ?? k}</option>)}
-      </SelectField>
-      <Line path={`${disk}.size`} label={texts.disks.size} placeholder="10Gi" />
+      {!cd && <>
+        <SelectField label={texts.disks.kind} value={kind} onValue={put}>
+          {offered.map((k) => <option key={k} value={k}>{kinds[k] ?? k}</option>)}
+        </SelectField>
+        <Line path={`${disk}.size`} label={texts.disks.size} placeholder="10Gi" />
+      </>}
       {kind === 'path' && <Line path={`${disk}.source.path`} mono label={texts.disks.path} placeholder="/srv/images/data.qcow2" />}
     </Item>
   );
