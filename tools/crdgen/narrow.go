@@ -58,6 +58,10 @@ func (n *narrower) problem(path, format string, args ...any) {
 // digits that they stay within 64 bits and cost nothing to compute with.
 const (
 	quantityForm = `^[+-]?([0-9]{1,18}(\.[0-9]{0,18})?|\.[0-9]{1,18})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
+	// The format date-time takes the 31st of February. In the years that there are here, UTC has the date with any offset.
+	timeForm = `^([1-8][0-9]{3}-(02-(0[1-9]|1[0-9]|2[0-8])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|(0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01]))` +
+		`|([1-8][0-9](0[48]|[2468][048]|[13579][26])|([2468][048]|[1357][26])00)-02-29)` +
+		`T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	durationForm = `^(0|([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,6}(\.[0-9]{1,9})?s)?([0-9]{1,6}ms)?)$`
 )
 
@@ -65,9 +69,7 @@ const (
 func leaves() map[reflect.Type]func(schema) {
 	time := func(s schema) {
 		delete(s, "format")
-		// The format date-time takes the 31st of February.
-		s["maxLength"] = 35
-		s.rule(map[string]any{"rule": "timestamp(self) >= timestamp('0001-01-01T00:00:00Z')", "message": "must be a date and time as RFC 3339 writes them"})
+		s["pattern"] = timeForm
 	}
 	return map[reflect.Type]func(schema){
 		reflect.TypeFor[resource.Quantity](): func(s schema) { s["pattern"] = quantityForm },

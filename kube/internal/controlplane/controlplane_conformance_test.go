@@ -68,7 +68,9 @@ func schedules(ctx context.Context, t *testing.T, client kubernetes.Interface) {
 		t.Fatal(err)
 	}
 	await(ctx, t, client.CoreV1().ServiceAccounts("default").Watch, "the service account of the namespace", func(watch.Event) bool { return true })
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "none"}}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "none"}},
+		// Nobody renews the lease of the node, which is taken for lost on a machine that is slow.
+		Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}}}
 	if _, err := client.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
