@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
 	events "k8s.io/client-go/tools/record"
@@ -264,6 +265,7 @@ func lie(t *testing.T, f func(b *bed)) {
 		for _, verb := range []string{"delete", "patch"} {
 			b.client.PrependReactor(verb, "pods", b.otherUID)
 		}
+		b.client.PrependReactor("get", "pods", b.unrelated)
 		b.open()
 		defer func() { b.close() }()
 		f(b)
@@ -290,8 +292,24 @@ func (b *bed) otherUID(a ktesting.Action) (handled bool, _ runtime.Object, _ err
 	if err != nil {
 		return true, nil, err
 	}
-	if meant.UID != "" && object.(*corev1.Pod).UID != meant.UID {
-		return true, nil, apierrors.NewConflict(a.GetResource().GroupResource(), name, errors.New("another UID"))
+	is := object.(*corev1.Pod)
+	switch {
+	case is.Spec.NodeName != "node":
+		return true, nil, apierrors.NewForbidden(a.GetResource().GroupResource(), name, errors.New("node can only do that to pods with spec.nodeName set to itself"))
+	case meant.UID != "" && is.UID != meant.UID && a.GetVerb() == "delete":
+		return true, nil, apierrors.NewConflict(a.GetResource().GroupResource(), name, errors.New("the UID in the precondition is another"))
+	case meant.UID != "" && is.UID != meant.UID:
+		return true, nil, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), name,
+			field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), meant.UID, "field is immutable")})
+	}
+	return false, nil, nil
+}
+
+// unrelated refuses to tell of pods that are not there or another node's, as the node authorizer does.
+func (b *bed) unrelated(a ktesting.Action) (handled bool, _ runtime.Object, _ error) {
+	name := a.(ktesting.GetAction).GetName()
+	if object, err := b.client.Tracker().Get(a.GetResource(), a.GetNamespace(), name); apierrors.IsNotFound(err) || err == nil && object.(*corev1.Pod).Spec.NodeName != "node" {
+		return true, nil, apierrors.NewForbidden(a.GetResource().GroupResource(), name, errors.New("no relationship found between node and this object"))
 	}
 	return false, nil, nil
 }
@@ -354,7 +372,7 @@ func (b *bed) api(pod *corev1.Pod) *corev1.Pod {
 	b.t.Helper()
 	b.after(together)
 	out, err := b.client.CoreV1().Pods(pod.Namespace).Get(b.t.Context(), pod.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsForbidden(err) {
 		return nil
 	}
 	if err != nil {

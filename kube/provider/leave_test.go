@@ -159,7 +159,7 @@ func TestUnseenSuccessor(t *testing.T) {
 		if err := b.client.CoreV1().Pods("default").Delete(b.t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.p.byUID(pod.UID).lost(b.t.Context()); err != nil {
+		if err := b.p.byUID(pod.UID).flush(b.t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		b.after(2 * time.Second)

@@ -2,11 +2,13 @@ package provider
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/internal/supervisor"
@@ -99,6 +101,42 @@ func TestForgotten(t *testing.T) {
 		left, err := b.p.records()
 		if err != nil || len(left) != 0 {
 			t.Errorf("%d records are left: %v", len(left), err)
+		}
+	})
+}
+
+// TestEndedIsDeleted has a user delete a pod that has ended, whose object is gone at once: the API server grants it no grace. Its
+// name may be another's by then, here or on another node.
+func TestEndedIsDeleted(t *testing.T) {
+	for name, successor := range map[string]func(*bed){
+		"no successor":   func(*bed) {},
+		"one here":       func(b *bed) { b.pod(func(pod *corev1.Pod) { pod.UID = "uid-2" }) },
+		"one on another": func(b *bed) { b.pod(func(pod *corev1.Pod) { pod.UID, pod.Spec.NodeName = "uid-2", "other" }) },
+	} {
+		t.Run(name, func(t *testing.T) { deletesEnded(t, successor) })
+	}
+}
+
+func deletesEnded(t *testing.T, successor func(*bed)) {
+	lie(t, func(b *bed) {
+		pod := b.create(policy(corev1.RestartPolicyNever))
+		b.runner.guest(pod.UID).ends(supervisor.Stopped, "it was shut down")
+		now := b.api(pod)
+		now.Generation++ // as a deletion does, so that there is a status to write
+		if err := b.client.CoreV1().Pods(pod.Namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		successor(b)
+		if err := b.p.UpdatePod(t.Context(), now); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.p.DeletePod(t.Context(), leaving(now, 0)); err != nil {
+			t.Fatal(err)
+		}
+		b.after(time.Minute)
+		here, err := b.p.ResidentPods(t.Context())
+		if err != nil || slices.ContainsFunc(here, func(p *corev1.Pod) bool { return p.UID == pod.UID }) || len(b.runner.removed) != 1 {
+			t.Errorf("%d pods are left: %v; removed were %v", len(here), err, b.runner.removed)
 		}
 	})
 }

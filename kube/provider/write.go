@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -64,8 +65,8 @@ func (v *vm) flush(ctx context.Context) error {
 	}
 	pod, err := v.p.options.Pods.Pods(v.ref.Namespace).Patch(ctx, v.ref.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return v.lost(ctx)
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err), ofAnother(err):
+		return v.lost(ctx, err)
 	case err != nil:
 		return err
 	}
@@ -121,11 +122,12 @@ var ours = map[corev1.PodConditionType]bool{corev1.PodReadyToStartContainers: tr
 	corev1.ContainersReady: true, FirstBootCondition: true, GuestAgentCondition: true}
 
 // lost looks for the object of a pod that the API server says is not there under this UID. When it is really gone, so is its
-// VM's right to run; when another pod has its name, that one is begun.
-func (v *vm) lost(ctx context.Context) error {
+// VM's right to run; when another pod has its name, that one is begun. Of objects that are not this node's, and of those that are not
+// there, the node authorizer tells it nothing; then the cause decides.
+func (v *vm) lost(ctx context.Context, cause error) error {
 	pod, err := v.p.options.Pods.Pods(v.ref.Namespace).Get(ctx, v.ref.Name, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err) && (apierrors.IsNotFound(cause) || ofAnother(cause)):
 	case err != nil:
 		return err
 	case pod.UID == v.ref.UID:
@@ -136,6 +138,14 @@ func (v *vm) lost(ctx context.Context) error {
 		return v.p.CreatePod(ctx, pod)
 	}
 	return nil
+}
+
+// ofAnother reports whether the API server refused a patch or a deletion because the object of the name is another pod: of
+// another UID, which is immutable and may be a precondition, or of another node (admission plugin NodeRestriction).
+func ofAnother(err error) bool {
+	reason := map[metav1.StatusReason]string{metav1.StatusReasonInvalid: "metadata.uid", metav1.StatusReasonConflict: "UID",
+		metav1.StatusReasonForbidden: "spec.nodeName set to itself"}[apierrors.ReasonForError(err)]
+	return reason != "" && strings.Contains(err.Error(), reason)
 }
 
 // remove removes what is left of a VM that has ended, and then the object of the API. It returns false when the provider
@@ -189,7 +199,7 @@ func (v *vm) withdraw(ctx context.Context) error {
 	now := int64(0)
 	err := v.p.options.Pods.Pods(v.ref.Namespace).Delete(ctx, v.ref.Name, metav1.DeleteOptions{GracePeriodSeconds: &now,
 		Preconditions: &metav1.Preconditions{UID: &v.ref.UID}})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || err != nil && ofAnother(err) {
 		return nil // gone, or its name is another's
 	}
 	return err
