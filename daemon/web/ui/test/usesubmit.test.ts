@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import {test, type TestContext} from 'node:test';
 import {open} from '../src/lib/definition';
-import {useSubmit} from '../src/lib/submit';
+import {lacksName, useSubmit} from '../src/lib/submit';
 import type {Machine} from '../src/lib/types';
-import {begin, useWork, type ComposeData} from '../src/lib/work';
+import {begin, useWork, type ComposeData, type Working} from '../src/lib/work';
 import {globals, hook} from './hook';
 
 const native = (host: string) => `apiVersion: vmseed.dev/v1alpha1\nkind: Machine\nmetadata: {name: a}\nspec: {identity: {hostname: ${host}}}\n`;
@@ -115,4 +115,14 @@ test('a daemon that cannot be reached leaves the work where it is', async (t) =>
   assert.ok(p.now().submit.problem);
   assert.equal(p.now().submit.busy, undefined);
   assert.equal(p.now().working.dirty, true);
+});
+
+test('who is over the documents is told that the machine has no name', () => {
+  const lacks = (mode: ComposeData['mode'], text: string, name?: string) => {
+    const work = begin([{text}], name ? {name} : {});
+    return lacksName({data: {mode} as ComposeData, opening: open(work.documents), working: {work} as Working});
+  };
+  const blank = native('a').replace('{name: a}', '{name: ""}');
+  assert.deepEqual([lacks('new', blank), lacks('new', native('a')), lacks('edit', blank), lacks('run', blank)], [true, false, true, false]);
+  assert.deepEqual([lacks('new', '#cloud-config\n'), lacks('new', '#cloud-config\n', 'web'), lacks('new', '<vm><name>a</name></vm>')], [true, false, false]);
 });

@@ -4,7 +4,10 @@ import {useEffect, useRef, useState} from 'preact/hooks';
 import {get} from './api';
 import {linkedPlace, machinePath} from './linked';
 import {closest} from './remarks';
+import {ask} from './shout';
 import type {Diagnostic, Machine} from './types';
+import type {Working} from './work';
+import texts from '../texts/compose.json';
 
 /** How often a machine that has to be down is looked at, in ms. */
 const look = 2000;
@@ -21,6 +24,13 @@ export function useUntilDown(machine: Machine | undefined): Machine | undefined 
     return () => clearInterval(timer);
   }, [waits]);
   return now;
+}
+
+/** giveUp leaves the page for another one, and asks before if there is work that is lost with it. */
+export async function giveUp({dirty, done}: Pick<Working, 'dirty' | 'done'>, to: string): Promise<void> {
+  if (dirty && !(await ask({...texts.cancelAsk, danger: true})).go) return;
+  done();
+  location.assign(to);
 }
 
 /** focusField unfolds, brings to the front and focuses the control of a field, and reports whether there is one. A control may stand for several. */

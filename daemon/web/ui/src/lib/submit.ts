@@ -65,10 +65,15 @@ export async function send(data: ComposeData, work: Work, opening: Opening, star
 /** isNameless reports whether nobody names the machine of documents of other forms: what only the guest reads does not. */
 export const isNameless = (work: Work): boolean => !work.settings.name && work.documents.every((d) => d.role || isPlain(kindOf(d.text)));
 
+/** lacksName reports whether the machine has to be given a name before it can be made or changed. */
+export function lacksName({data, opening, working}: Pick<Submission, 'data' | 'opening' | 'working'>): boolean {
+  return data.mode !== 'run' && (opening.ok ? !nameOf(opening.opened.tree) : data.mode === 'new' && isNameless(working.work));
+}
+
 /** wrongs are what the page itself knows to be wrong, before anything is sent. */
 export function wrongs({opening, rendered, held, mismatch, data, working}: Omit<Submission, 'onMachine'>): Wrong[] {
   const out: Wrong[] = [];
-  const nameless = data.mode !== 'run' && (opening.ok ? !nameOf(opening.opened.tree) : data.mode === 'new' && isNameless(working.work));
+  const nameless = lacksName({data, opening, working});
   if (nameless) out.push({field: 'metadata.name', text: texts.errors.name});
   for (const [field, text] of held) out.push({field, text});
   if (mismatch) out.push({field: 'verify', text: texts.errors.verify});

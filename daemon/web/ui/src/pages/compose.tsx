@@ -2,6 +2,7 @@
 import {useCallback, useEffect, useMemo, useRef, useState} from 'preact/hooks';
 import {around} from '../components/around';
 import {Button, buttonClass} from '../components/button';
+import {sorted, tally} from '../components/diagnostics';
 import Documents, {taken} from '../components/documents';
 import type {Place} from '../components/editor';
 import {DefinitionForm, mismatched} from '../components/form/definition';
@@ -16,13 +17,13 @@ import {get} from '../lib/api';
 import {added} from '../lib/documents';
 import {counted} from '../lib/words';
 import {forPreview, fresh, open} from '../lib/definition';
-import {useIncoming, usePlaces, useUntilDown} from '../lib/composing';
+import {giveUp, useIncoming, usePlaces, useUntilDown} from '../lib/composing';
 import {machinePath} from '../lib/linked';
 import {useMedia} from '../lib/media';
 import {capital, fieldOf} from '../lib/remarks';
 import {preparedOf} from '../lib/source';
 import {useEnded} from '../lib/session';
-import {documentsOf, firstSettings, useSubmit} from '../lib/submit';
+import {documentsOf, firstSettings, lacksName, useSubmit} from '../lib/submit';
 import {fill} from '../lib/texts';
 import type {Diagnostic, Doc, Image, Machine, RenderResult} from '../lib/types';
 import {begin, replaced, useWork, type ComposeData, type Work, type Working} from '../lib/work';
@@ -120,6 +121,10 @@ function Desk({data, documents, images, working, view: chosen, setView, onMachin
   const over = useIncoming((files) => void taken(files).then(more), (text) => more([{text}]));
   const root = useRef<HTMLDivElement>(null);
   const goTo = usePlaces(root, setView, toPlace);
+  const toRemarks = (first: Diagnostic) => {
+    if (work.documents.length > 1) toPlace(first);
+    setTimeout(() => showRemarks(root.current)); // of the document that is shown by then
+  };
   const noSeed = data.mode === 'run' && work.run.noSeed && !(opening.ok && preparedOf(opening.opened.tree) !== undefined);
   const submit = useSubmit({data, working, opening, rendered: noSeed ? none : rendered, held, mismatch: mismatched(opening, work), onMachine});
   const preview = noSeed ? <section class="preview"><h2>{texts.previewTitle}</h2><p class="muted">{texts.previewNone}</p></section>
@@ -130,10 +135,11 @@ function Desk({data, documents, images, working, view: chosen, setView, onMachin
     <div class={over ? 'desk is-over' : 'desk'} ref={root}>
       <div class="desk__work">
         <Tabs label={texts.tabs.label} tabs={tabs} active={view} onChange={(id) => setView(id as View)}>
-          <div hidden={view !== 'form'}>
+          <form id={formName} hidden={view !== 'form'} noValidate onKeyDown={keepEnter} onSubmit={(e) => { e.preventDefault(); void submit.go(primary(data)); }}>
             <DefinitionForm data={data} images={images} opening={opening} working={working} diagnostics={submit.diagnostics} attempted={submit.attempted} dataSource={own}
               held={held} onHold={(path, why) => setHeld((h) => heldAfter(h, path, why))} onDocuments={() => setView('documents')} />
-          </div>
+          </form>
+          {view === 'documents' && <Strip lacksName={lacksName({data, opening, working})} diagnostics={submit.diagnostics} onName={() => goTo({field: 'metadata.name'})} onRemarks={toRemarks} />}
           {view === 'documents' && <Documents value={work.documents} diagnostics={submit.diagnostics} settings={work.settings} at={place} onChange={(d) => put((w) => withDocuments(w, d))}
             onReplace={(d, said) => replace('used', (w) => withDocuments(w, d), said)} />}
           {!wide && <div hidden={view !== 'preview'}>{preview}</div>}
@@ -141,8 +147,18 @@ function Desk({data, documents, images, working, view: chosen, setView, onMachin
       </div>
       {wide && <aside class="desk__preview">{preview}</aside>}
     </div>
-    <Foot data={data} submit={submit} onGo={goTo} onLeave={working.done} />
+    <Foot data={data} submit={submit} onGo={goTo} onLeave={(to) => void giveUp(working, to)} />
   </>;
+}
+
+/** The form that Enter in a field submits, with the primary button of the foot. */
+const formName = 'definition';
+
+const primary = (data: ComposeData) => (data.mode === 'new' ? 'start' : 'plain');
+
+/** keepEnter keeps Enter on a check box from submitting: it is no line that ends there. */
+function keepEnter(e: KeyboardEvent): void {
+  if (e.key === 'Enter' && e.target instanceof HTMLInputElement && e.target.type === 'checkbox') e.preventDefault();
 }
 
 function heldAfter(held: Map<string, string>, path: string, why: string | undefined): Map<string, string> {
@@ -151,6 +167,23 @@ function heldAfter(held: Map<string, string>, path: string, why: string | undefi
   if (why) next.set(path, why);
   else next.delete(path);
   return next;
+}
+
+function showRemarks(desk: HTMLElement | null): void {
+  const remarks = desk?.querySelector<HTMLElement>('.documents__remarks');
+  remarks?.scrollIntoView({block: 'center'});
+  remarks?.querySelector<HTMLElement>('a, button')?.focus({preventScroll: true});
+}
+
+/** Strip is the line over the documents: what of the form is still to be filled in, and how much there is to remark below the editor. */
+function Strip({lacksName: lacks, diagnostics, onName, onRemarks}: {lacksName: boolean; diagnostics: readonly Diagnostic[]; onName: () => void; onRemarks: (first: Diagnostic) => void}) {
+  const first = sorted(diagnostics)[0];
+  return (
+    <p class="strip">
+      {lacks && <span>{around(texts.strip.name, <button type="button" class="link" onClick={onName}>{texts.strip.give}</button>)}</span>}
+      {first ? <button type="button" class="link" title={texts.strip.remarks} onClick={() => onRemarks(first)}>{tally(diagnostics)}</button> : <span class="muted">{tally(diagnostics)}</span>}
+    </p>
+  );
 }
 
 /** Running says that a machine has to be shut down before it can be started with other data. */
@@ -162,7 +195,7 @@ function Running({machine}: {machine: Machine}) {
 }
 
 /** Foot has the buttons, and over them what keeps the work from being done. */
-function Foot({data, submit, onGo, onLeave}: {data: ComposeData; submit: ReturnType<typeof useSubmit>; onLeave: () => void; onGo: (w: {field?: string; diagnostic?: Diagnostic}) => void}) {
+function Foot({data, submit, onGo, onLeave}: {data: ComposeData; submit: ReturnType<typeof useSubmit>; onLeave: (to: string) => void; onGo: (w: {field?: string; diagnostic?: Diagnostic}) => void}) {
   const back = data.machine ? machinePath(data.machine.id) : '/machines';
   const {wrong, problem, busy, conflict} = submit;
   return (
@@ -180,12 +213,16 @@ function Foot({data, submit, onGo, onLeave}: {data: ComposeData; submit: ReturnT
       </div>
       <div class="foot__buttons">
         {data.mode === 'new' && <>
-          <Button kind="primary" icon="play" busy={busy === 'start'} onClick={() => void submit.go('start')}>{texts.actions.createStart}</Button>
+          <Button kind="primary" type="submit" form={formName} icon="play" busy={busy === 'start'}>{texts.actions.createStart}</Button>
           <Button busy={busy === 'plain'} onClick={() => void submit.go('plain')}>{texts.actions.create}</Button>
         </>}
-        {data.mode === 'edit' && <Button kind="primary" busy={busy === 'plain'} onClick={() => void submit.go('plain')}>{texts.actions.save}</Button>}
-        {data.mode === 'run' && <Button kind="primary" icon="play" busy={busy !== undefined} onClick={() => void submit.go('plain')}>{texts.actions.run}</Button>}
-        <a class={buttonClass('ghost')} href={back} onClick={(e) => { if (!(e.ctrlKey || e.metaKey || e.shiftKey)) onLeave(); }}>{texts.actions.cancel}</a>
+        {data.mode === 'edit' && <Button kind="primary" type="submit" form={formName} busy={busy === 'plain'}>{texts.actions.save}</Button>}
+        {data.mode === 'run' && <Button kind="primary" type="submit" form={formName} icon="play" busy={busy !== undefined}>{texts.actions.run}</Button>}
+        <a class={buttonClass('ghost')} href={back} onClick={(e) => {
+          if (e.ctrlKey || e.metaKey || e.shiftKey) return;
+          e.preventDefault();
+          onLeave(back);
+        }}>{texts.actions.cancel}</a>
       </div>
     </div>
   );
