@@ -107,6 +107,12 @@ test('what the guest says several times is one trouble', () => {
   ]);
 });
 
+test('an error comes before warnings about the same', () => {
+  const boot: FirstBoot = {machine: 'a/b', stage: 'failed', time: '', ok: false, result: {firstBoot: true, errors: ["('scripts-user', RuntimeError('Runparts: 1 failures (runcmd)\\nStdout: long'))"],
+    warnings: Array.from({length: 3}, (_, i) => `cc_runcmd.py[WARNING]: warning ${i}`)}};
+  assert.deepEqual(troubles(boot, [], docs).map((t) => [t.severity, t.texts[0], t.texts.length]), [['error', 'Runparts: 1 failures (runcmd)\nStdout: long', 4]]);
+});
+
 test('a Python exception becomes lines', () => {
   assert.equal(readable(`('a-b', ProcessExecutionError("Unexpected error.\\nCommand: ['x']\\nExit code: 1\\nReason: -\\nStdout: -\\nStderr: oops"))`),
     "Unexpected error.\nCommand: ['x']\nExit code: 1\nStderr: oops");

@@ -77,7 +77,10 @@ function SSH({machine: m, live}: {machine: Machine; live: boolean}) {
   return <><Copied what={words.ssh} text={`ssh -p ${m.sshPort} ${m.login ? m.login + '@' : ''}127.0.0.1`} /><div class="small muted">{words.sshWhere}</div></>;
 }
 
+/** breakable lets an IPv6 address go on in the next line between its groups, before that happens within one. */
+const breakable = (text: string): ComponentChildren => (/^[\da-f:.%/]+$/i.test(text) ? text.split(/(?<=:)(?!:)/).map((group, i) => <>{i > 0 && <wbr />}{group}</>) : text);
+
 /** A text in letters of one width, with a button that copies it. */
 function Copied({what, text}: {what: string; text: string}) {
-  return <div class="copied"><span class="mono wrap">{text}</span><Button kind="ghost" small icon="copy" label={fill(texts.copy, {what})} onClick={() => void copy(text)} /></div>;
+  return <div class="copied"><span class="mono wrap">{breakable(text)}</span><Button kind="ghost" small icon="copy" label={fill(texts.copy, {what})} onClick={() => void copy(text)} /></div>;
 }

@@ -1,3 +1,4 @@
+import type {ComponentChildren} from 'preact';
 import {useEffect, useState} from 'preact/hooks';
 import {duration} from '../lib/format';
 import {editAt, machinePath} from '../lib/linked';
@@ -27,8 +28,10 @@ export interface VerdictProps {
 
 /** How many troubles are shown at first: the chart of the boot is to stay in sight. */
 const few = 3;
+/** How many further words about the same trouble are shown at first. */
+const many = 1;
 /** How many lines of a text are shown at first. */
-const brief = 6;
+const brief = 3;
 
 /** How a first boot ended: well, or with what went wrong and which lines of the definition are behind it. */
 export function Verdict({machine, boot, modules, grounds}: VerdictProps) {
@@ -42,8 +45,9 @@ export function Verdict({machine, boot, modules, grounds}: VerdictProps) {
   return (
     <Notice kind={failed ? 'bad' : 'warn'} title={failed ? words.failed : words.partly}>
       <ul class="troubles">{found.slice(0, all ? found.length : few).map((t, i) => <TroubleItem key={i} trouble={t} machine={machine} of={grounds.of} />)}</ul>
-      {found.length > few && <p class="troubles__rest"><Button kind="ghost" small aria-expanded={all} onClick={() => setAll(!all)}>{all ? words.fewer : fill(words.more, {n: found.length - few})}</Button></p>}
-      <Remedy machine={machine} boot={boot} grounds={grounds} found={found} />
+      <Remedy machine={machine} boot={boot} grounds={grounds} found={found}>
+        {found.length > few && <Button kind="ghost" small aria-expanded={all} onClick={() => setAll(!all)}>{all ? words.fewer : fill(words.more, {n: found.length - few})}</Button>}
+      </Remedy>
       <Deprecations list={deprecations} />
     </Notice>
   );
@@ -62,12 +66,12 @@ function useTroubles(boot: FirstBoot, modules: BootModule[], documents: Doc[] | 
 }
 
 /** What to do about it, and where the cause may be looked for. */
-function Remedy({machine: m, boot, grounds: {other, of, ask, definition}, found}: Pick<VerdictProps, 'machine' | 'boot' | 'grounds'> & {found: Trouble[]}) {
+function Remedy({machine: m, boot, grounds: {other, of, ask, definition}, found, children}: Pick<VerdictProps, 'machine' | 'boot' | 'grounds'> & {found: Trouble[]; /** Stands beside what can be done. */ children: ComponentChildren}) {
   const run = <a href={machinePath(m.id, '/run')}>{words.run}</a>;
   const ignition = boot.result?.agent?.startsWith('Ignition');
   const advice = !ignition && around(other ? words.againOther[other] : words.again, run);
   return <>
-    {!other && of === 'given' && <p class="troubles__rest"><Button small icon="search" onClick={ask}>{words.find}</Button></p>}
+    <div class="row troubles__rest">{!other && of === 'given' && <Button small icon="search" onClick={ask}>{words.find}</Button>}{children}</div>
     {definition.error !== undefined && <p>{words.findFailed} {definition.error}</p>}
     {of === 'definition' && found.every((t) => t.causes.length === 0) && <p>{words.findNone}</p>}
     <p class="muted">{other && words.other[other]} {advice} {around(words.log, <a href="#log">{words.logTab}</a>)}</p>
@@ -85,7 +89,8 @@ function TroubleItem({trouble: t, machine, of}: {trouble: Trouble; machine: Mach
       <span class={`tag tag--${t.severity === 'error' ? 'bad' : 'warn'}`}>{t.severity === 'error' ? words.error : words.warning}</span>
       <div class="troubles__text">
         <Words text={first} />
-        {more.map((m) => <Words key={m} text={m} muted />)}
+        {more.slice(0, many).map((m) => <Words key={m} text={m} muted />)}
+        {more.length > many && <details class="troubles__more"><summary>{plural(words.same, more.length - many)}</summary>{more.slice(many).map((m) => <Words key={m} text={m} muted />)}</details>}
         {t.causes.length > 0 && (
           <ul class="troubles__causes">
             {t.causes.map((c) => (

@@ -19,6 +19,7 @@ const echoes = [/^\d+ failed with exceptions, re-raising the last one$/, /^Runni
 /** troubles gathers what a guest complained about, with the modules that failed without a word. */
 export function troubles(boot: FirstBoot, modules: BootModule[], documents: Doc[]): Trouble[] {
   const out: (Trouble & {id: string})[] = [];
+  const errors = new Set(errorsOf(boot).map(readable));
   const add = (severity: Trouble['severity'], text: string, found: Cause[]) => {
     const id = found.map((c) => `${c.index}:${c.line}`).join() || (echoes[0]?.test(text) ? 'echo' : text);
     const same = out.find((t) => t.id === id) ?? out.find((t) => found.length > 0 && t.causes.some((c) => found.some((f) => f.index === c.index && f.line === c.line)));
@@ -36,7 +37,7 @@ export function troubles(boot: FirstBoot, modules: BootModule[], documents: Doc[
     if (!said.includes(moduleName(m.module))) add('error', fill(texts.verdict.moduleFailed, {module: m.module}), causes(moduleClue(m.module), documents));
   }
   const other = out.filter((t) => t.id !== 'echo');
-  return (other.length > 0 ? other : out).map(({id: _, ...t}) => ({...t, texts: telling(t.texts)})).sort((a, b) => Number(a.severity === 'warning') - Number(b.severity === 'warning'));
+  return (other.length > 0 ? other : out).map(({id: _, ...t}) => ({...t, texts: telling(t.texts, errors)})).sort((a, b) => Number(a.severity === 'warning') - Number(b.severity === 'warning'));
 }
 
 /** errorsOf are the errors of a boot: the one that ended it is mostly among those of its result. */
@@ -45,10 +46,10 @@ function errorsOf(boot: FirstBoot): string[] {
   return [...new Set(all)];
 }
 
-/** telling drops messages that only repeat that something failed, unless there is no other. A sentence comes before the output of a command. */
-function telling(texts: string[]): string[] {
+/** telling drops messages that only repeat that something failed, unless there is no other. Errors come before warnings, and a sentence before the output of a command. */
+function telling(texts: string[], errors: ReadonlySet<string>): string[] {
   const rest = texts.filter((t) => !echoes.some((e) => e.test(t)));
-  return (rest.length > 0 ? rest : texts.slice(0, 1)).sort((a, b) => a.split('\n').length - b.split('\n').length);
+  return (rest.length > 0 ? rest : texts.slice(0, 1)).sort((a, b) => Number(errors.has(b)) - Number(errors.has(a)) || a.split('\n').length - b.split('\n').length);
 }
 
 /** readable takes the form of a Python exception apart: its lines are lines, and those without content are none. */

@@ -61,7 +61,7 @@ function Initialized({machine: m}: {machine: Machine}) {
   if (m.firstBootRunning) return <Pill tone="busy">{m.initialized ? texts.verdict.bootingAgain : texts.verdict.bootingFirst}</Pill>;
   if (m.firstBoot && !m.firstBoot.ok) return <Pill tone={m.firstBoot.stage === 'failed' ? 'bad' : 'warn'}>{m.firstBoot.stage === 'failed' ? texts.verdict.failedShort : texts.verdict.partly}</Pill>;
   if (m.initialized) return <Pill tone="ok">{texts.verdict.initialized}</Pill>;
-  return <Pill tone="idle">{texts.verdict.notYet}</Pill>;
+  return <span class="muted">{texts.verdict.notYet}</span>;
 }
 
 function Panel({tab, live}: {tab: TabName; live: Live}) {

@@ -87,7 +87,7 @@ interface FilterProps {
 function Filter({known, view, onView, short}: FilterProps) {
   const counts = useMemo(() => countGroups(known.machines, view.search), [known.machines, view.search]);
   return (
-    <div class="filter" role="search">
+    <div class="narrow" role="search">
       <div class="search toolbar__search">
         <Icon name="search" />
         <input class="input" type="search" value={view.search} placeholder={texts.search} aria-label={`${texts.search}: ${texts.searchHelp}`} title={texts.searchHelp}
