@@ -39,6 +39,10 @@ func below(path, prefix string) bool {
 
 // route finds out who answers a request.
 func (s *Server) route(x *exchange, r *http.Request) {
+	if x.crowded {
+		x.problem(http.StatusServiceUnavailable, "the daemon answers as many requests as it may; try again")
+		return
+	}
 	if !s.knownHost(r.Host) {
 		x.problem(http.StatusMisdirectedRequest, "the daemon does not know this host by the name in the request; name it when the daemon is started")
 		return

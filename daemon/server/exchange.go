@@ -45,6 +45,10 @@ type exchange struct {
 	status   int
 	sent     int64
 	hijacked bool
+	// multiplexed means that the request is one of several on its connection: HTTP/2.
+	multiplexed bool
+	// crowded means that there are too many of those.
+	crowded bool
 	// reader means that a person will see the answer, in a browser.
 	reader bool
 }
@@ -55,7 +59,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	x := &exchange{ResponseWriter: w, server: s, control: http.NewResponseController(w), cancel: cancel, id: newID(), path: r.URL.Path, from: remote(r),
-		reader: strings.Contains(r.Header.Get("Accept"), "text/html")}
+		reader: strings.Contains(r.Header.Get("Accept"), "text/html"), multiplexed: r.ProtoMajor == 2}
 	defer s.streams.remove(x)
 	r = r.WithContext(ctx)
 	h := w.Header()
@@ -69,6 +73,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Header["Expect"] = append(r.Header["Expect"], wishes...)
 	}
 	x.allow()
+	x.rest()
+	if x.multiplexed {
+		defer s.multiplexed.Add(-1)
+		x.crowded = s.multiplexed.Add(1) > int64(s.config.Limits.Connections)
+	}
 	if r.Body != http.NoBody {
 		// The reader of the body comes first: it knows net/http's own writer, and ends the connection of who sends too much.
 		r.Body = &body{ReadCloser: http.MaxBytesReader(w, r.Body, s.config.Limits.Body), x: x}
@@ -120,12 +129,24 @@ func (x *exchange) allow() {
 	}
 }
 
+// rest ends that time when it is written. A connection's deadline ends nothing but a write, while the one of a stream of HTTP/2
+// ends the stream, also when nobody writes.
+func (x *exchange) rest() {
+	if x.multiplexed {
+		_ = x.control.SetWriteDeadline(time.Time{})
+	}
+}
+
 // WriteHeader sends the head of the answer.
 func (x *exchange) WriteHeader(status int) {
 	if x.status == 0 && status >= 200 {
 		x.status = status
 	}
+	if x.multiplexed {
+		x.Header().Del("Upgrade") // HTTP/2 knows none, and its clients would not take the answer (RFC 9113, 8.2.2)
+	}
 	x.allow()
+	defer x.rest()
 	x.ResponseWriter.WriteHeader(status)
 }
 
@@ -135,6 +156,7 @@ func (x *exchange) Write(p []byte) (int, error) {
 		x.status = http.StatusOK
 	}
 	x.allow()
+	defer x.rest()
 	n, err := x.ResponseWriter.Write(p)
 	x.sent += int64(n)
 	return n, err
@@ -150,6 +172,7 @@ func (x *exchange) FlushError() error {
 	}
 	x.stream()
 	x.allow()
+	defer x.rest()
 	return x.control.Flush()
 }
 
@@ -205,7 +228,9 @@ type body struct {
 
 // Read reads from the body.
 func (b *body) Read(p []byte) (int, error) {
-	b.x.allow() // a "100 Continue" may be written now
+	if !b.x.multiplexed {
+		b.x.allow() // a "100 Continue" may be written now
+	}
 	n, err := b.ReadCloser.Read(p)
 	if errors.Is(err, io.EOF) {
 		_ = b.x.control.SetReadDeadline(time.Time{})

@@ -31,8 +31,8 @@ const (
 )
 
 // expectFilter renames Expect headers in a stream of HTTP/1 requests, and changes no other byte. It follows the framing
-// of RFC 9112 section 6, as strictly as net/http does, so that it never takes a body for a head. The zero value is at the
-// beginning of a connection.
+// of RFC 9112 section 6, as strictly as net/http does, so that it never takes a body for a head. A connection that begins as
+// HTTP/2 does is left alone: there net/http passes an Expect header on. The zero value is at the beginning of a connection.
 type expectFilter struct {
 	stage stage
 	// line is the part of the current line that was seen already, without what is held.
@@ -97,6 +97,9 @@ func (f *expectFilter) endData() {
 // begin waits for the next request.
 func (f *expectFilter) begin() { *f = expectFilter{line: f.line[:0], held: f.held[:0]} }
 
+// preface is the line that begins a connection of HTTP/2 (RFC 9113, 3.4). A client of HTTP/1 cannot go on behind it either.
+const preface = "PRI * HTTP/2.0"
+
 // expectName begins an Expect header.
 const expectName = "expect:"
 
@@ -160,6 +163,9 @@ func (f *expectFilter) endLine() {
 		if text != "" { // some clients end a body with an empty line (RFC 9112 section 2.2)
 			f.frame.old = strings.HasSuffix(text, "HTTP/1.0")
 			f.stage = inHead
+		}
+		if text == preface {
+			f.stage = inTheDark
 		}
 	case inHead:
 		if text == "" {

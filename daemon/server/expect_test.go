@@ -61,6 +61,7 @@ func TestExpectFilter(t *testing.T) {
 		"no such chunk":         "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5 ;a\r\nGET / HTTP/1.1\r\nExpect: x\r\n\r\n",
 		"chunk without its end": "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabGET / HTTP/1.1\r\nExpect: x\r\n\r\n",
 		"too long a line":       "POST / HTTP/1.1\r\nA: " + strings.Repeat("x", maxHeld) + "\r\nExpect: x\r\n\r\n",
+		"HTTP/2":                "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\nExpect: x\n",
 		"not HTTP":              "\x16\x03\x01\x00\xff",
 	} {
 		for _, cut := range []func(int) int{whole, func(int) int { return 1 }} {
@@ -140,7 +141,7 @@ func checkFilter(stream string, cut func(int) int) error {
 
 // followed reports whether a stream is one whose framing the filter follows, not one at which it stops to look.
 func followed(stream string) bool {
-	return !strings.Contains(stream, "\n ") && !strings.Contains(stream, "\n\t") && len(stream) < maxHeld
+	return !strings.Contains(stream, preface) && !strings.Contains(stream, "\n ") && !strings.Contains(stream, "\n\t") && len(stream) < maxHeld
 }
 
 // TestExpectFilterRandom makes pipelines of requests and cuts them anywhere.

@@ -136,9 +136,11 @@ func TestSlowReader(t *testing.T) {
 }
 
 // TestLongAnswers leaves those alone that take long because the daemon does: a blocking action, a stream of events.
-func TestLongAnswers(t *testing.T) {
+func TestLongAnswers(t *testing.T) { overEach(t, testLongAnswers) }
+
+func testLongAnswers(t *testing.T, begin func(func(*Config)) *running) {
 	t.Parallel() // it waits more than it works
-	r := begin(t, func(c *Config) {
+	r := begin(func(c *Config) {
 		slow(c)
 		c.API = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
@@ -207,8 +209,10 @@ func TestConnections(t *testing.T) {
 }
 
 // TestManyClients serves 200 at the same time, each with a login of its own, without an error.
-func TestManyClients(t *testing.T) {
-	r := begin(t, nil)
+func TestManyClients(t *testing.T) { overEach(t, testManyClients) }
+
+func testManyClients(t *testing.T, begin func(func(*Config)) *running) {
+	r := begin(nil)
 	var all sync.WaitGroup
 	for i := range 200 {
 		all.Go(func() {
@@ -226,10 +230,12 @@ func TestManyClients(t *testing.T) {
 }
 
 // TestEnd lets a request end that is under way, ends streams, and does not wait for ever for the rest.
-func TestEnd(t *testing.T) {
+func TestEnd(t *testing.T) { overEach(t, testEnd) }
+
+func testEnd(t *testing.T, begin func(func(*Config)) *running) {
 	t.Parallel() // it waits more than it works
 	begun := make(chan string, 3)
-	r := begin(t, func(c *Config) {
+	r := begin(func(c *Config) {
 		slow(c)
 		c.Limits.Grace = 5 * time.Second
 		c.API = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -274,11 +280,13 @@ func TestEnd(t *testing.T) {
 }
 
 // TestEndBounded cuts off what does not end.
-func TestEndBounded(t *testing.T) {
+func TestEndBounded(t *testing.T) { overEach(t, testEndBounded) }
+
+func testEndBounded(t *testing.T, begin func(func(*Config)) *running) {
 	t.Parallel() // it waits more than it works
 	release := make(chan struct{})
 	begun := make(chan struct{})
-	r := begin(t, func(c *Config) {
+	r := begin(func(c *Config) {
 		slow(c)
 		c.API = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(begun); <-release })
 	})

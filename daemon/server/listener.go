@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 )
@@ -109,10 +110,29 @@ type conn struct {
 	ready  []byte // filtered and not read yet
 	failed error  // what comes after it
 	closed sync.Once
+
+	// heard is how many bytes were read; late means that too few came in time to tell which protocol this is.
+	heard int64
+	late  bool
 }
 
-// Read reads what the client sends, through the filter.
+// tellingBytes is what net/http looks at before it decides for a protocol. Behind a time-out there it would give a head of HTTP/1
+// its time anew.
+const tellingBytes = len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+
+// Read reads what the client sends.
 func (c *conn) Read(p []byte) (int, error) {
+	if c.late {
+		return 0, os.ErrDeadlineExceeded
+	}
+	n, err := c.read(p)
+	c.heard += int64(n)
+	c.late = c.heard < int64(tellingBytes) && errors.Is(err, os.ErrDeadlineExceeded)
+	return n, err
+}
+
+// read reads through the filter.
+func (c *conn) read(p []byte) (int, error) {
 	for len(c.ready) == 0 && len(p) > 0 {
 		if c.failed != nil {
 			err := c.failed

@@ -1,8 +1,9 @@
 // Package server is the daemon's side of the network: the listener with its certificate, the limits on whoever connects,
 // the log, and the door before the APIs.
 //
-// It speaks HTTP/1.1 over TLS 1.2 or later. What is behind the door gets requests of known users only, whom
-// auth.FromContext names.
+// It speaks HTTP/2 and HTTP/1.1 over TLS 1.2 or later, as the client chooses (ALPN). Browsers need the first: each open page holds
+// a stream of events, and of HTTP/1.1 they open six connections to a host. They open one of the second for a WebSocket. What is
+// behind the door gets requests of known users only, whom auth.FromContext names.
 package server
 
 import (
@@ -17,6 +18,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/vmseed/vmseed/daemon/auth"
@@ -58,8 +60,9 @@ type Config struct {
 
 // Limits bound what clients may take. Zero values stand for the defaults.
 type Limits struct {
-	// Connections is how many there may be at a time (2048). One that is idle makes room for a new one.
-	Connections int
+	// Connections is how many there may be at a time (2048). One that is idle makes room for a new one. It is also how many
+	// requests there may be at a time over HTTP/2, of which one connection may have Streams (100).
+	Connections, Streams int
 	// Header is the largest head of a request, in bytes (64 KiB), Body the largest body (64 MiB).
 	Header int
 	Body   int64
@@ -77,7 +80,7 @@ type Limits struct {
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
-		Connections: cmp.Or(l.Connections, 2048), Header: cmp.Or(l.Header, 64<<10), Body: cmp.Or(l.Body, 64<<20),
+		Connections: cmp.Or(l.Connections, 2048), Streams: cmp.Or(l.Streams, 100), Header: cmp.Or(l.Header, 64<<10), Body: cmp.Or(l.Body, 64<<20),
 		HeadTime: cmp.Or(l.HeadTime, 10*time.Second), BodyTime: cmp.Or(l.BodyTime, 2*time.Minute), Idle: cmp.Or(l.Idle, 2*time.Minute),
 		WriteTime: cmp.Or(l.WriteTime, 30*time.Second), Grace: cmp.Or(l.Grace, 10*time.Second),
 		Recheck: cmp.Or(l.Recheck, 15*time.Second),
@@ -103,7 +106,16 @@ type Server struct {
 	http   *http.Server
 	// streams are answers that have no end of their own.
 	streams streams
+	// multiplexed counts the requests over HTTP/2 that are being answered.
+	multiplexed atomic.Int64
 }
+
+const (
+	// frame is the largest frame of HTTP/2 that is read, in bytes: the smallest limit that there may be (RFC 9113, 6.5.2).
+	frame = 16 << 10
+	// window is how much of the bodies of an HTTP/2 connection is read before a handler takes it, in bytes.
+	window = 256 << 10
+)
 
 // New makes the keys that are missing, and listens. It serves nobody before Serve.
 func New(ctx context.Context, c Config) (*Server, error) {
@@ -121,7 +133,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, err
 	}
 	s.listener = &listener{Listener: inner, max: c.Limits.Connections, conns: map[*conn]struct{}{}, tls: &tls.Config{
-		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			certificate, err := s.certificates.certificate()
 			if err != nil {
@@ -135,16 +147,16 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
+	// net/http does not see the TLS below its connections: it knows HTTP/2 by how it begins.
+	protocols.SetUnencryptedHTTP2(!c.Plain)
 	s.http = &http.Server{
 		Handler: s, Protocols: protocols, ReadHeaderTimeout: c.Limits.HeadTime, IdleTimeout: c.Limits.Idle, MaxHeaderBytes: c.Limits.Header,
 		ConnState: s.listener.state, ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug),
-		ConnContext: func(ctx context.Context, nc net.Conn) context.Context { return context.WithValue(ctx, connKey{}, nc) },
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: c.Limits.Streams, MaxReadFrameSize: frame, MaxReceiveBufferPerConnection: window,
+			MaxReceiveBufferPerStream: window, SendPingTimeout: c.Limits.WriteTime, PingTimeout: c.Limits.WriteTime, WriteByteTimeout: c.Limits.WriteTime},
 	}
 	return s, nil
 }
-
-// connKey is where a request's context has its connection.
-type connKey struct{}
 
 func (s *Server) openCertificates() error {
 	c := s.config
