@@ -38,7 +38,8 @@ func TestSeed000(t *testing.T) {
 	table := s.kubectl(t, "get", "vm,vmi")
 	for _, want := range []string{
 		`virtualmachine\.kubevirt\.io/myvm1 +\S+ +Running +True`,
-		`virtualmachineinstance\.kubevirt\.io/myvm1 +\S+ +Running +\S+ +node[12] +True`,
+		// These nodes have no CNI network, so no address leads to the guest and the column IP is empty.
+		`virtualmachineinstance\.kubevirt\.io/myvm1 +\S+ +Running +node[12] +True`,
 	} {
 		if !regexp.MustCompile(want).MatchString(table) {
 			t.Errorf("kubectl get vm,vmi says\n%swant %s", table, want)
