@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {edit, fresh, open} from '../src/lib/definition';
 import {agentOf, isHash, keysPath, passwordOf, scriptKind, scriptOf, setAgent, setPassword, setScript, setUserName, mainPath} from '../src/lib/initial';
-import {addNIC, addressOf, addressPath, bitsMask, join, maskBits, nameOfNIC, protocolOf, putAddress, setAddress, setNICName, setProtocol, split, whyNoAddress, type TypedAddress} from '../src/lib/nics';
+import {addNIC, addressOf, addressPath, bitsMask, isAddressed, join, maskBits, nameOfNIC, protocolOf, putAddress, setAddress, setNICName, setProtocol, split, whyNoAddress, type TypedAddress} from '../src/lib/nics';
 import type {Tree, View} from '../src/lib/tree';
 
 /** after is the spec of a machine as text, and how the form reads it, when changes were made to it one after the other. */
@@ -84,6 +84,16 @@ test('NICs in every form', () => {
   for (const protocol of ['none', 'dhcp', 'autoconf', 'both'] as const) {
     assert.equal(protocolOf(after((t) => void addNIC(t), (t) => setProtocol(t, 0, 6, protocol)).view, 0, 6), protocol);
   }
+});
+
+test('name servers need an interface that says how it gets its address', () => {
+  const of = (...changes: ((t: Tree) => void)[]) => isAddressed(after(...changes).view);
+  assert.equal(of(), false);
+  assert.equal(of((t) => void addNIC(t), (t) => setProtocol(t, 0, 4, 'none')), false);
+  for (const [family, protocol] of [[4, 'dhcp'], [6, 'autoconf'], [6, 'dhcp']] as const) {
+    assert.ok(of((t) => void addNIC(t), (t) => setProtocol(t, 0, 4, 'none'), (t) => setProtocol(t, 0, family, protocol)), protocol);
+  }
+  assert.ok(of((t) => void addNIC(t), (t) => setProtocol(t, 0, 4, 'static'), (t) => setAddress(t, 0, 4, '192.0.2.1/24')));
 });
 
 test('what is typed and no address yet is kept beside the definition, which gets the address where the last one stood', () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {answersOf, noAnswers, vmOf} from '../src/lib/sysprep';
+import {answersOf, defaultZone, noAnswers, vmOf} from '../src/lib/sysprep';
+import {windowsZones} from '../src/lib/zones';
 
 test('answers are read back from an answer file', () => {
   const hidden = (text: string) => Buffer.from(text, 'utf16le').toString('base64');
@@ -21,4 +22,10 @@ test('what is typed cannot end the element that it stands in', () => {
   assert.match(vm, /<org_name>&#60;\/org_name&#62;&#60;script&#62;&#34;&#39;&#38;<\/org_name>/);
   assert.match(vm, /<root_password> x <\/root_password>/);
   assert.doesNotMatch(vm, /<domain>|<host_name>/);
+});
+
+test('the time zones of Windows are those of which the daemon writes answer files', () => {
+  assert.ok(windowsZones.length > 130);
+  for (const zone of [defaultZone, 'W. Europe Standard Time', 'UTC']) assert.ok(windowsZones.includes(zone), zone);
+  assert.ok(!windowsZones.some((z) => /[/:]/.test(z)));
 });

@@ -44,6 +44,11 @@ export function protocolOf(tree: View, i: number, family: Family): Protocol6 {
   return slaac ? 'autoconf' : 'none';
 }
 
+/** isAddressed reports whether any NIC says how it gets an address. Without, no guest is told of name servers. */
+export function isAddressed(tree: View): boolean {
+  return Array.from({length: tree.count('spec.network.nics')}, (_, i) => i).some((i) => protocolOf(tree, i, 4) !== 'none' || protocolOf(tree, i, 6) !== 'none');
+}
+
 /** setProtocol changes how a NIC gets the address of a family. What belongs to a static address alone goes with it. */
 export function setProtocol(tree: Tree, i: number, family: Family, protocol: Protocol6): void {
   const path = nic(i);

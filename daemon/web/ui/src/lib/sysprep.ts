@@ -24,7 +24,7 @@ export const noAnswers: Answers = {host_name: '', domain: '', org_name: '', acti
   input_locale: '', ui_language: '', system_locale: '', user_locale: '', joinUser: '', joinPassword: ''};
 
 /** The time zone of an engine's form. It is always stated, so that a form without answers makes a file as well. */
-const defaultZone = 'GMT Standard Time';
+export const defaultZone = 'GMT Standard Time';
 
 const escape = (text: string) => text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 

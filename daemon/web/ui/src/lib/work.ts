@@ -21,6 +21,8 @@ export interface PasswordWork {
   typed: string;
   /** What was typed the second time. */
   verify: string;
+  /** The same of the account that adds a Windows to its domain. */
+  join?: {typed: string; verify: string};
   /** The password that came with the definition, while another one is typed in its place. */
   stored?: Stored;
 }

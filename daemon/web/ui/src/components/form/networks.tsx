@@ -1,11 +1,12 @@
 // The fold "Networks" of Initial Run: name resolution for all interfaces, and each interface with its protocols.
 import {useEffect, useId, useState} from 'preact/hooks';
-import {addNIC, addressOf, addressPath, join, nameOfNIC, protocolOf, putAddress, setNICName, setProtocol, split, titleOfNIC, whyNoAddress, type Family, type Protocol6, type TypedAddress} from '../../lib/nics';
+import {addNIC, addressOf, addressPath, isAddressed, join, nameOfNIC, protocolOf, putAddress, setNICName, setProtocol, split, titleOfNIC, whyNoAddress, type Family, type Protocol6, type TypedAddress} from '../../lib/nics';
 import {counted} from '../../lib/words';
 import {fill} from '../../lib/texts';
 import texts from '../../texts/compose.json';
 import {Button} from '../button';
 import {TextField} from '../field';
+import {Icon} from '../icons';
 import {Check, Choice, Fold, Line, TextList, useForm, useItems} from './controls';
 
 /** The fold "Networks". */
@@ -16,6 +17,7 @@ export function Networks({open}: {open?: boolean}) {
   const at = Math.min(selected, count - 1);
   const {ids, remove} = useItems('spec.network.nics');
   const prefix = useId();
+  const lost = tree.count('spec.network.dns.servers') > 0 && tree.get('spec.network.document') === undefined && !isAddressed(tree);
   const add = () => {
     change((t) => void addNIC(t));
     select(count);
@@ -26,7 +28,7 @@ export function Networks({open}: {open?: boolean}) {
       {tree.text('spec.network.mode') === 'disabled' && <p class="field__help">{texts.networks.disabled}</p>}
       <div class="form">
         <Choice path="spec.network.format" label={texts.networks.protocol} help={texts.networks.protocolHelp} wide options={[['', texts.networks.openstack], ['eni', texts.networks.eni]]} />
-        <TextList path="spec.network.dns.servers" by="words" mono label={texts.networks.dns} help={texts.networks.dnsHelp} />
+        <TextList path="spec.network.dns.servers" by="words" mono label={texts.networks.dns} help={lost ? <span class="field__lost"><Icon name="alert" />{texts.networks.dnsLost}</span> : texts.networks.dnsHelp} />
         <TextList path="spec.network.dns.search" by="words" label={texts.networks.search} help={texts.networks.searchHelp} />
       </div>
       <div class="nics" role="group" aria-label={texts.networks.nics}>

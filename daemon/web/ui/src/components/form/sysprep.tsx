@@ -3,13 +3,14 @@ import {useEffect, useRef, useState} from 'preact/hooks';
 import {convert} from '../../lib/api';
 import {nameOf, open} from '../../lib/definition';
 import {sentence} from '../../lib/remarks';
-import {answersOf, fileOf, mediumOf, noAnswers, setMedium, vmOf, type Answers} from '../../lib/sysprep';
+import {answersOf, defaultZone, fileOf, mediumOf, noAnswers, setMedium, vmOf, type Answers} from '../../lib/sysprep';
+import {fill} from '../../lib/texts';
 import texts from '../../texts/compose.json';
 import {problemText} from '../../lib/problem';
 import type {Diagnostic} from '../../lib/types';
 import type {PasswordWork} from '../../lib/work';
 import Editor from '../editor';
-import {CheckField, TextField} from '../field';
+import {CheckField, SelectField, TextField} from '../field';
 import {Fold, useForm} from './controls';
 import {isTyped, mismatch} from './authentication';
 
@@ -64,7 +65,7 @@ function useAnswers(): {answers: Answers; put: (answers: Answers) => void; settl
 
 /** The sysprep set of Initial Run. */
 export function Sysprep({work, onWork}: {work: PasswordWork; onWork: (work: PasswordWork) => void}) {
-  const {tree, change, error, touch} = useForm();
+  const {tree, change, error, touch, hold} = useForm();
   const {answers, put, settle, wrong} = useAnswers();
   const file = fileOf(tree);
   const [locale, setLocale] = useState(Boolean(file && /Locale>(?!en-US)/.test(file.text)));
@@ -72,7 +73,7 @@ export function Sysprep({work, onWork}: {work: PasswordWork; onWork: (work: Pass
     const d = wrong.find((x) => x.field?.endsWith('.' + field));
     return d && sentence(d);
   };
-  const line = (field: keyof Answers, label: string, more: {help?: string; placeholder?: string; maxLength?: number} = {}) => (
+  const line = (field: keyof Answers, label: string, more: {help?: string; placeholder?: string; maxLength?: number; wide?: boolean} = {}) => (
     <TextField label={label} {...more} value={answers[field]} error={of(field)} onValue={(v) => put({...answers, [field]: v})} data-field={`sysprep.${field}`} />
   );
   const secret = (label: string, value: string, onValue: (v: string) => void, field: string, wrong?: string) => (
@@ -81,19 +82,27 @@ export function Sysprep({work, onWork}: {work: PasswordWork; onWork: (work: Pass
   const t = texts.sysprep;
   const password = {kind: 'clear', text: answers.root_password} as const;
   const differs = mismatch(password, work);
+  // A password that came with the definition is not asked for again.
+  const joined = work.join?.typed === answers.joinPassword ? work.join : undefined;
+  const joinDiffers = answers.domain !== '' && joined !== undefined && joined.verify !== joined.typed;
+  useEffect(() => {
+    hold('joinVerify', joinDiffers ? texts.errors.verify : undefined);
+    return () => hold('joinVerify', undefined);
+  }, [joinDiffers]);
   return <>
     <p class="field__help">{t.help}</p>
     <div class="form">
       {line('host_name', t.computer, {help: t.computerHelp, maxLength: 15})}
-      {line('timezone', t.timezone, {placeholder: 'GMT Standard Time'})}
+      <WindowsZone zone={answers.timezone} error={of('timezone')} onZone={(timezone) => put({...answers, timezone})} />
       {line('org_name', t.organization)}
       {line('user_name', t.user, {help: t.userHelp})}
       {secret(t.password, answers.root_password, (v) => { onWork({...work, typed: v}); put({...answers, root_password: v}); }, 'sysprep.root_password', of('root_password'))}
       {secret(t.verify, isTyped(password, work) ? work.verify : answers.root_password, (verify) => onWork({...work, typed: answers.root_password, verify}), 'verify', differs ? error('verify') : undefined)}
       {line('domain', t.domain, {placeholder: 'corp.example.org'})}
       {line('active_directory_ou', t.ou, {placeholder: 'OU=web,DC=corp,DC=example'})}
-      {answers.domain !== '' && line('joinUser', t.joinUser)}
-      {answers.domain !== '' && secret(t.joinPassword, answers.joinPassword, (v) => put({...answers, joinPassword: v}), 'sysprep.joinPassword')}
+      {answers.domain !== '' && line('joinUser', t.joinUser, {wide: true})}
+      {answers.domain !== '' && secret(t.joinPassword, answers.joinPassword, (v) => { onWork({...work, join: {typed: v, verify: joined?.verify ?? ''}}); put({...answers, joinPassword: v}); }, 'sysprep.joinPassword')}
+      {answers.domain !== '' && secret(t.joinVerify, joined ? joined.verify : answers.joinPassword, (verify) => onWork({...work, join: {typed: answers.joinPassword, verify}}), 'joinVerify', error('joinVerify'))}
       <CheckField wide label={t.locale} checked={locale} onValue={(on) => {
         setLocale(on);
         if (!on) put({...answers, input_locale: '', ui_language: '', system_locale: '', user_locale: ''});
@@ -106,4 +115,23 @@ export function Sysprep({work, onWork}: {work: PasswordWork; onWork: (work: Pass
       {file && <div class="script" data-field={file.path}><Editor value={file.text} label={t.script} language="xml" fill onChange={(text) => { settle(); change((tree) => tree.set(file.path, text)); }} /></div>}
     </Fold>
   </>;
+}
+
+/** WindowsZone is the time zone by its name in Windows. Unless one is configured it is the default one, which an answer file has to say too. */
+function WindowsZone({zone, error, onZone}: {zone: string; error: string | undefined; onZone: (zone: string) => void}) {
+  const [names, setNames] = useState<readonly string[]>([]);
+  const [on, setOn] = useState(zone !== '' && zone !== defaultZone);
+  useEffect(() => { import('../../lib/zones').then((m) => setNames(m.windowsZones), () => undefined); }, []);
+  const now = zone || defaultZone;
+  return (
+    <div class="stack stack--tight">
+      <CheckField label={texts.initial.timezoneCheck} help={on ? undefined : fill(texts.sysprep.zoneDefault, {zone: now})} checked={on} onValue={(yes) => {
+        setOn(yes);
+        onZone(yes ? now : '');
+      }} />
+      {on && <SelectField label={texts.sysprep.timezone} value={now} error={error} onValue={onZone} data-field="sysprep.timezone">
+        {(names.includes(now) ? names : [...names, now]).map((n) => <option key={n} value={n}>{n}</option>)}
+      </SelectField>}
+    </div>
+  );
 }
