@@ -25,12 +25,12 @@ export function Unfit({opening, working: {work, put, replace}, data, onDocuments
   const beside = {settings: work.settings, onSettings: (settings: typeof work.settings) => put((w) => ({...w, settings})), version: data.version};
   const go = async () => {
     setBusy(true);
-    const {pick: _, template, ...settings} = work.settings;
+    const {pick: _, template, delivery, ...settings} = work.settings; // which the native form says itself, but for two
     const native = await toNative(work.documents, settings);
     // What was typed while the daemon converted is not in its answer.
     if (latest.current !== work.documents) setProblem(texts.unfit.moved);
     else if (typeof native === 'string') setProblem(native);
-    else replace('converted', (w) => (w.documents === work.documents ? {...adopted(w, native), settings: template ? {template} : {}} : w), native.diagnostics);
+    else replace('converted', (w) => (w.documents === work.documents ? {...adopted(w, native), settings: {...(template && {template}), ...(delivery && {delivery})}} : w), native.diagnostics);
     setBusy(false);
   };
   const run = data.mode === 'run';
