@@ -45,6 +45,8 @@ export async function isText(page, where) {
 export async function showsHostile(page) {
   const found = (text) => corpus.filter((c) => text.includes(c.replaceAll(/[\r\n]/g, ' '))).length;
   await page.locator('.troubles').first().waitFor();
+  await page.getByRole('button', {name: /^Show \d+ more/}).click();
+  await page.evaluate(() => { for (const d of document.querySelectorAll('.troubles details')) d.open = true; });
   const verdict = found(await page.locator('main').innerText());
   await isText(page, 'verdict');
   await picture(page, 'machine-hostile-overview');
@@ -76,4 +78,5 @@ export async function showsHostile(page) {
   }
   console.log(`of ${corpus.length} texts the verdict repeats ${verdict}, the screen of the console ${shown}, and the log is searched for ${searched.length}`);
   assert.ok(verdict >= 20, 'the verdict repeats the warnings');
+  assert.ok(shown > 0, 'the screen shows what the guest has written');
 }

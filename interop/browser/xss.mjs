@@ -84,8 +84,80 @@ async function inDocuments(form, text) {
   assert.ok(remarks > 0, `${form} is remarked on`);
 }
 
+/** hostile makes a machine of one that there is, with texts for everything that people and guests say of it. */
+const hostile = (m, texts) => ({...m, name: texts[0], namespace: texts[0], status: 'up', reason: texts[0], started: m.created, initialized: false, login: texts[0], sshPort: 22, addresses: texts,
+  template: texts[0], postedPassword: texts[0], progress: {stage: texts[0], module: texts[0], time: m.created},
+  firstBoot: {machine: texts[0], stage: 'failed', module: texts[0], time: m.created, ok: false, error: texts[0], reasons: texts,
+    result: {firstBoot: true, agent: texts[0], dataSource: texts[0], instance: texts[0], errors: texts, warnings: texts.map((t) => t + ' '), deprecations: texts, hostKeys: texts}}});
+
+/** answering has the daemon say of machines what a test makes of it, in its pages and in its API. */
+async function answering(page, {machines, reports = [], events = []}) {
+  const json = (route, body) => route.fulfill({json: body});
+  await page.route(/\/machines(\/[^/?]+)?(\?[^/]*)?$/, async (route) => {
+    const response = await route.fetch();
+    if (route.request().resourceType() !== 'document') return route.fulfill({response, json: machines(await response.json())});
+    const body = (await response.text()).replace(/(id="page-data">)(.*?)(<\/script>)/s, (_, begin, data, end) => begin + JSON.stringify(machines(JSON.parse(data))).replaceAll('<', '\\u003c') + end);
+    return route.fulfill({response, body});
+  });
+  const stream = (list) => list.map((e, i) => `id: ${i + 1}\ndata: ${JSON.stringify(e)}\n\n`).join('');
+  await page.route(/\/boot$/, (route) => route.fulfill({contentType: 'text/event-stream', body: `id: 0\nevent: begin\ndata: {}\n\n${stream(reports)}id: ${reports.length}\nevent: end\ndata: {}\n\n`}));
+  await page.route(/\/events\?machine=/, (route) => json(route, {items: events}));
+}
+
+/** reads waits until each text stands on the page, as it is but for white space. */
+async function reads(page, where, among = 'main') {
+  const missing = await page.locator(among).evaluateAll((elements, texts) => {
+    const plain = (t) => t.replaceAll(/[\s\u0000]+/g, '');
+    const all = elements.map((e) => plain(e.textContent)).join(' ');
+    return texts.filter((t) => !all.includes(plain(t)));
+  }, corpus);
+  assert.deepEqual(missing, [], `${where} shows every text`);
+  await isText(page, where);
+}
+
+/** inDisplays has the daemon say the texts of machines: their names, reasons, addresses, what their guests report, and what happens to them. */
+async function inDisplays() {
+  for (const status of ['up', 'powering_up']) { // whose first boot has failed, and goes on
+    const page = await context.newPage();
+    const all = (m) => corpus.map((text, i) => ({...hostile(m, [text, text]), status, id: `${i}-${m.id}`}));
+    await answering(page, {machines: (d) => ('machines' in d ? {...d, more: false, next: undefined, machines: all(d.machines[0])} : d)});
+    await page.goto('/machines');
+    await page.locator('.machines__table tbody tr').nth(corpus.length - 1).waitFor();
+    for (const column of ['name', 'status', 'boot', 'addresses']) await reads(page, `the list's column ${column}`, `.machines__table tbody .machines__${column}`);
+    await page.getByRole('checkbox', {name: 'Choose all'}).check();
+    await isText(page, 'the list with all machines chosen');
+    await picture(page, `xss-machines-${status}`);
+    await page.close();
+  }
+
+  const one = await context.newPage();
+  await one.goto('/machines');
+  const path = await one.locator('.machines__name a').first().getAttribute('href');
+  const whole = (m) => hostile(m, corpus);
+  await answering(one, {
+    machines: (d) => ('machine' in d ? {...d, machine: whole(d.machine)} : 'machines' in d ? d : whole(d)),
+    reports: corpus.map((text) => ({machine: text, stage: text, module: text, time: '2026-01-01T00:00:00Z', modules: [{stage: text, module: text, start: 1, seconds: 1, outcome: 'FAIL'}]})),
+    events: corpus.map((text, i) => ({id: i + 1, time: '2026-01-01T00:00:00Z', kind: 'machine.report', severity: 'error', text, actor: text, place: text, code: text})),
+  });
+  await one.goto(path);
+  await one.locator('.troubles').waitFor();
+  await one.getByRole('button', {name: /^Show \d+ more/}).click();
+  await one.evaluate(() => { for (const d of document.querySelectorAll('main details')) d.open = true; });
+  await settled(one);
+  await reads(one, 'the verdict', '.troubles');
+  await reads(one, 'the addresses of a machine', '.pairs');
+  await isText(one, 'the chart of a boot');
+  await picture(one, 'xss-machine');
+  await one.getByRole('tab', {name: 'Events', exact: true}).click();
+  await one.locator('.events tbody tr').nth(corpus.length - 1).waitFor();
+  await reads(one, 'the events of a machine', '.events');
+  await one.close();
+  console.log(`machines: ${corpus.length} texts as names, reasons, addresses, reports and events`);
+}
+
 await logIn(page);
 await page.waitForURL('**/machines');
+await inDisplays();
 await page.goto('/images');
 await settled();
 const names = await page.locator('main').innerText();
