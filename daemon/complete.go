@@ -25,7 +25,8 @@ func (d *Daemon) read(ctx context.Context, documents []Document) ([]machine.Mach
 	for i, x := range documents {
 		inputs[i] = vmseed.Input{File: x.Name, Data: []byte(x.Text.Reveal())}
 	}
-	return d.options.Engine.Load(ctx, inputs, vmseed.LoadOptions{})
+	machines, l := d.options.Engine.Load(ctx, inputs, vmseed.LoadOptions{})
+	return machines, Worded(l)
 }
 
 // readOne loads the machine of a VM's documents, and sees that it asks for nothing of the host that it may not have.
@@ -118,7 +119,7 @@ func (d *Daemon) place(m machine.Machine, o owned) (machine.Machine, diag.List) 
 	}
 	m, problems := d.options.Engine.Place(m, machine.Facts{})
 	revise(&m, 0)
-	return m, append(l, problems...)
+	return m, append(l, Worded(problems)...)
 }
 
 // defaults are those of a template; none has none.
@@ -172,7 +173,7 @@ func (d *Daemon) content(m machine.Machine) (string, diag.List) {
 	m.Identity.Revision, m.Identity.InstanceID = 0, strings.TrimSuffix(m.Identity.InstanceID, firstRevision)
 	s, l := d.options.Engine.Render(m, vmseed.RenderOptions{})
 	if l.HasErrors() {
-		return "", l
+		return "", Worded(l)
 	}
 	sum := d.hasher("first-boot content")
 	sum.add(s.DataSource)

@@ -3,6 +3,7 @@ package daemon
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -58,7 +59,8 @@ func Deliveries() []string { return boot.Ways() }
 func checkDelivery(way string) error {
 	if way != "" && !slices.Contains(Deliveries(), way) {
 		var l diag.List
-		l.Errorf(CodeDelivery, diag.Range{}, "choose one of "+strings.Join(Deliveries(), ", "), "there is no delivery %q", way)
+		l.Add(diag.Diagnostic{Code: CodeDelivery, Severity: diag.Error, Field: "delivery",
+			Summary: fmt.Sprintf("there is no delivery %q", way), Remedy: "choose one of " + strings.Join(Deliveries(), ", ")})
 		return l
 	}
 	return nil

@@ -267,16 +267,15 @@ func (d *Daemon) boot(ctx context.Context, m machine.Machine, o boot.Options) (*
 		prepare = d.launcher.Again
 	}
 	p, l, err := prepare(ctx, m, o)
-	var cannot *boot.OptionError
-	if errors.As(err, &cannot) {
-		// It names the flags of vmseed run, whose names are those of the APIs but for the dashes.
-		l.Errorf(CodeDelivery, m.Places.Find("dataSource"), "choose another delivery, or auto", "%s", strings.ReplaceAll(cannot.Error(), "--", ""))
-		return nil, l, nil
+	l = Worded(l)
+	if cannot := unfit(m, err); cannot != nil {
+		return nil, append(l, cannot...), nil
 	}
 	if err != nil || l.HasErrors() {
-		return nil, l, err
+		return nil, l, wordedError(err)
 	}
 	client, err := p.Start(ctx)
+	err = wordedError(err)
 	if err == nil && len(d.options.Supervisor) > 0 {
 		client.Command = d.options.Supervisor
 	}

@@ -1,10 +1,14 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/vmseed/vmseed"
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/internal/boot"
 	"github.com/vmseed/vmseed/internal/supervisor"
 	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
@@ -29,8 +33,10 @@ type RenderOptions struct {
 	DataSource string
 	// Generation is the revision of the instance id.
 	Generation int
-	// Delivery is how the guest would get the seed; empty means the VM's way.
+	// Delivery is how the guest would get the seed; empty means the VM's way. One that does not fit is an error.
 	Delivery string
+	// Compare means that the data source is one to look at beside the machine's own, whether the delivery fits it or not.
+	Compare bool
 	// Run renders what a run adds as well: what makes the guest report how its first boot goes.
 	Run bool
 	// Machine is the id of a VM for which the documents are rendered: with its names, its id and its template, and with a
@@ -74,16 +80,43 @@ func (d *Daemon) render(m machine.Machine, o RenderOptions) (seed.Seed, diag.Lis
 	}
 	options := vmseed.RenderOptions{DataSource: o.DataSource}
 	options.HTTP = way == "metadata"
-	if !o.Run {
-		return d.options.Engine.Render(m, options)
+	var out seed.Seed
+	var l diag.List
+	if o.Run {
+		out, l, _ = d.launcher.Render(m, options, func() (key secret.Text, _ error) {
+			if _, s, err := d.find(o.Machine); err == nil {
+				key, _ = supervisor.OpenReportKey(d.dir(s))
+			}
+			return key, nil
+		})
+	} else {
+		out, l = d.options.Engine.Render(m, options)
 	}
-	s, l, _ := d.launcher.Render(m, options, func() (key secret.Text, _ error) {
-		if _, s, err := d.find(o.Machine); err == nil {
-			key, _ = supervisor.OpenReportKey(d.dir(s))
-		}
-		return key, nil
-	})
-	return s, l
+	l = Worded(l)
+	if !l.HasErrors() && (!o.Compare || out.DataSource == cmp.Or(m.DataSource, "nocloud")) {
+		l = append(l, d.fits(way, m, out)...)
+	}
+	return out, l
+}
+
+// fits complains when the guest of a machine cannot get its seed in a way.
+func (d *Daemon) fits(way string, m machine.Machine, s seed.Seed) diag.List {
+	if err := checkDelivery(way); err != nil {
+		var l diag.List
+		errors.As(err, &l)
+		return l
+	}
+	return unfit(m, d.launcher.Fits(way, m, s))
+}
+
+// unfit is the diagnostic of an error about the way in which the guest of a machine was to get its seed. Other errors have none.
+func unfit(m machine.Machine, err error) (l diag.List) {
+	var unfit *boot.UnfitError
+	if errors.As(err, &unfit) {
+		l.Add(diag.Diagnostic{Code: CodeDelivery, Severity: diag.Error, Range: m.Places.Find("dataSource"), Field: "delivery",
+			Summary: fmt.Sprintf("the delivery %s does not fit: %s", unfit.Way, unfit.Reason), Remedy: unfit.Remedy})
+	}
+	return Worded(l)
 }
 
 // RunsFirstBoot reports whether a start of a VM that asks for first boot runs it, with a machine that Render has placed for that VM.

@@ -83,6 +83,7 @@ func (a *api) load(ctx context.Context, documents []client.Document, s client.Se
 		stated = append(stated, "hardware.cpus")
 	}
 	machines, l := a.options.Engine.Load(ctx, in, vmseed.LoadOptions{Options: frontend.Options{DataSource: s.DataSource, Stated: machine.NewFieldSet(stated...)}})
+	l = daemon.Worded(l)
 	if l.HasErrors() || s.Pick == "" {
 		return machines, l, nil
 	}
@@ -130,7 +131,7 @@ func (a *api) prepare(ctx context.Context, documents []client.Document, s client
 	for _, m := range machines {
 		change(&m, s, p)
 		text, problems := a.options.Engine.Convert(m, native, vmseed.RenderOptions{})
-		if l = append(l, problems...); problems.HasErrors() {
+		if l = append(l, daemon.Worded(problems)...); problems.HasErrors() {
 			return prepared{}, l, nil
 		}
 		name := m.Namespace + "/" + m.Name + ".yaml"

@@ -133,7 +133,7 @@ func (a *api) rendered(r *http.Request, q client.RenderRequest, machine string) 
 		if l.HasErrors() {
 			break
 		}
-		o := daemon.RenderOptions{Template: template, DataSource: source, Generation: q.Generation, Machine: machine, Run: q.Run, Delivery: q.Delivery}
+		o := daemon.RenderOptions{Template: template, DataSource: source, Generation: q.Generation, Machine: machine, Run: q.Run, Delivery: q.Delivery, Compare: len(q.DataSources) > 0}
 		renderings, problems := a.daemon.Render(r.Context(), p.machines[0], o)
 		l = append(l, p.place(problems)...)
 		if machine != "" && out.FirstBoot == nil && len(renderings) > 0 {
@@ -177,7 +177,7 @@ func (a *api) convert(w http.ResponseWriter, r *http.Request) error {
 		}
 		change(&m, q.Settings, forShow)
 		text, problems := a.options.Engine.Convert(m, q.To, vmseed.RenderOptions{})
-		l = append(l, problems...)
+		l = append(l, daemon.Worded(problems)...)
 		out.Documents = append(out.Documents, client.Document{Name: m.Namespace + "/" + m.Name, Text: secret.FromBytes(text)})
 	}
 	if l.HasErrors() {

@@ -71,7 +71,7 @@ func (p *Prepared) attach(ctx context.Context, m machine.Machine, o Options, l *
 	case s.DataSource != "" && s.DataSource != "ignition" && s.DataSource != "ec2":
 		*l = append(*l, vendorDataOff(m)...)
 	}
-	if len(s.Volumes) == 0 && len(s.Trees) == 0 && s.Firmware.IsZero() {
+	if nothing(s) {
 		return nil
 	}
 	ways, problems, err := p.launcher.ways(o.Delivery, m, s)
@@ -169,6 +169,29 @@ func (p *Prepared) prepared(o Options, m *machine.Machine) (done bool, err error
 	return false, nil
 }
 
+// nothing reports whether a seed has no part that is delivered.
+func nothing(s seed.Seed) bool {
+	return len(s.Volumes) == 0 && len(s.Trees) == 0 && s.Firmware.IsZero()
+}
+
+// Fits returns an *UnfitError when the guest of a machine cannot get a seed in one of Ways.
+func (l *Launcher) Fits(way string, m machine.Machine, s seed.Seed) error {
+	if nothing(s) {
+		return nil
+	}
+	_, _, err := l.ways(way, m, s)
+	return err
+}
+
+// UnfitError means that a guest cannot get its seed in the way that was asked for. It is inside an OptionError. The remedy names
+// the flags of vmseed run.
+type UnfitError struct{ Way, Reason, Remedy string }
+
+// Error says why, and what to do.
+func (e *UnfitError) Error() string {
+	return fmt.Sprintf("--delivery %s: %s; %s", e.Way, e.Reason, e.Remedy)
+}
+
 // ways decides how the parts of a seed reach the guest: as the user asks, and as the machine's architecture can.
 func (l *Launcher) ways(asked string, m machine.Machine, s seed.Seed) (vmseed.Ways, diag.List, error) {
 	var list diag.List
@@ -184,30 +207,34 @@ func (l *Launcher) ways(asked string, m machine.Machine, s seed.Seed) (vmseed.Wa
 	if len(s.Trees) > 0 {
 		ways.Trees = byHTTP
 	}
+	unfit := func(remedy, reason string, args ...any) (vmseed.Ways, diag.List, error) {
+		return ways, list, &OptionError{&UnfitError{Way: asked, Reason: fmt.Sprintf(reason, args...), Remedy: remedy}}
+	}
 	switch asked {
 	case byHTTP:
 		if len(s.Trees) == 0 {
-			return ways, list, optionf("--delivery metadata: the guests of the data source %s fetch nothing by HTTP; choose --datasource nocloud, ec2, openstack or ignition", s.DataSource)
+			return unfit("choose --datasource nocloud, ec2, openstack or ignition", "the guests of the data source %s fetch nothing by HTTP", s.DataSource)
 		}
 	case "iso", "vfat":
 		if len(s.Trees) > 0 {
-			return ways, list, optionf("--delivery %s: the seed has no volume, because the guests of the data source %s fetch theirs by HTTP; leave --delivery out, choose metadata, or --datasource nocloud or configdrive", asked, s.DataSource)
+			return unfit("leave --delivery out, choose metadata, or --datasource nocloud or configdrive",
+				"the seed has no volume, because the guests of the data source %s fetch theirs by HTTP", s.DataSource)
 		}
 		if len(s.Volumes) == 0 && len(s.Firmware.Credentials) > 0 {
-			return ways, list, optionf("--delivery %s: the seed has no volume, because systemd reads its credentials from the firmware; leave --delivery out, or choose smbios or fw_cfg", asked)
+			return unfit("leave --delivery out, or choose smbios or fw_cfg", "the seed has no volume, because systemd reads its credentials from the firmware")
 		}
 		if len(s.Volumes) == 0 {
-			return ways, list, optionf("--delivery %s: the seed has no volume, because Ignition's platform reads the firmware; leave --delivery out, or choose another --ignition-platform", asked)
+			return unfit("leave --delivery out, or choose another --ignition-platform", "the seed has no volume, because Ignition's platform reads the firmware")
 		}
 		ways.Volumes = asked
 	case "smbios":
 		if len(s.Firmware.Credentials) == 0 {
-			return ways, list, optionf("--delivery smbios: the seed has no credentials of systemd; leave --delivery out, or choose --datasource credentials")
+			return unfit("leave --delivery out, or choose --datasource credentials", "the seed has no credentials of systemd")
 		}
 		ways.Firmware = asked
 	case "fw_cfg", "virtio-blk":
 		if s.Firmware.IsZero() {
-			return ways, list, optionf("--delivery %s: the seed has nothing for the firmware; leave --delivery out, or choose --datasource ignition with the platform qemu", asked)
+			return unfit("leave --delivery out, or choose --datasource ignition with the platform qemu", "the seed has nothing for the firmware")
 		}
 		ways.Firmware = asked
 		if asked == "virtio-blk" && fwCfg {
