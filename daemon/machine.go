@@ -394,13 +394,11 @@ func (d *Daemon) Update(ctx context.Context, id string, change func(*Machine) er
 				return err
 			}
 		}
-		named := next.owned()
-		named.name = m.Name
 		var placed machine.Machine
-		if placed, l = d.machine(ctx, named, m.Documents); l.HasErrors() {
+		if placed, l = d.changed(ctx, next, m); l.HasErrors() {
 			return l
 		}
-		if next.Started.IsZero() {
+		if next.Started.IsZero() && placed.Name != "" {
 			next.Login = boot.Login(placed, boot.Options{Login: d.defaults(next.Template).Login})
 		}
 		if m.Name != next.Name || m.Delivery != next.Delivery || !sameDocuments(m.Documents, next.Documents) || !sameDocuments(m.FirstBootDocuments, next.FirstBootDocuments) {
@@ -429,6 +427,20 @@ func (d *Daemon) Update(ctx context.Context, id string, change func(*Machine) er
 		d.erase()
 	}
 	return shown, err
+}
+
+// changed returns the machine that a VM becomes by a change. What is wrong with its documents already refuses no change of anything
+// else: then there is no machine.
+func (d *Daemon) changed(ctx context.Context, s *state, m Machine) (machine.Machine, diag.List) {
+	named := s.owned()
+	named.name = m.Name
+	placed, l := d.machine(ctx, named, m.Documents)
+	if l.HasErrors() && sameDocuments(m.Documents, s.Documents) {
+		if _, before := d.machine(ctx, s.owned(), s.Documents); before.HasErrors() {
+			return machine.Machine{}, nil
+		}
+	}
+	return placed, l
 }
 
 func sameDocuments(a, b []Document) bool {

@@ -4,8 +4,10 @@ package api_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +76,56 @@ func TestDelivery(t *testing.T) {
 	}
 	if m, err := s.Machine(ctx, id); err != nil || m.Status != "down" {
 		t.Error("after it:", m.Status, err)
+	}
+}
+
+// TestUnfitDelivery says of a delivery that cannot be what a start says, wherever it is asked for, and at the field of it.
+func TestUnfitDelivery(t *testing.T) {
+	s := begin(t)
+	ctx, cancel := context.WithTimeout(t.Context(), daemontest.Limit)
+	defer cancel()
+	documents := documents("vm1", supervisortest.Good, "#cloud-config\n{}\n")
+	made, err := s.Create(ctx, client.CreateRequest{Documents: documents})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, unfit := made.Machines[0].ID, client.Settings{Delivery: "smbios"}
+	rendered, err := s.Render(ctx, client.RenderRequest{Documents: documents, Settings: unfit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	preview, err := s.RenderMachine(ctx, id, client.RenderRequest{Settings: unfit, Run: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked, err := s.Check(ctx, client.RenderRequest{Documents: documents, Settings: unfit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[string][]client.Diagnostic{"render": rendered.Diagnostics, "render of a machine": preview.Diagnostics, "check": checked}
+	for name, err := range map[string]error{
+		"create": second(s.Create(ctx, client.CreateRequest{Documents: documents, Settings: client.Settings{Name: "vm2", Delivery: "smbios"}})),
+		"change": second(s.Update(ctx, id, client.UpdateRequest{Delivery: "smbios"})),
+		"start":  second(s.Start(ctx, id, client.StartRequest{Delivery: "smbios"})),
+	} {
+		var problem *client.Error
+		if !errors.As(err, &problem) || problem.Status != http.StatusUnprocessableEntity {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		said[name] = problem.Diagnostics
+	}
+	for name, l := range said {
+		i := slices.IndexFunc(l, func(d client.Diagnostic) bool { return d.Field == "delivery" })
+		if i < 0 || l[i].Severity != "error" || l[i].Summary != "the delivery smbios does not fit: the seed has no credentials of systemd" ||
+			l[i].Remedy != "leave the delivery to auto, or choose the data source credentials" {
+			t.Errorf("%s: %+v", name, l)
+		}
+	}
+	// Who looks at what another data source would be does not ask whether its delivery fits.
+	other, err := s.RenderMachine(ctx, id, client.RenderRequest{Settings: client.Settings{Delivery: "iso"}, DataSources: []string{"ec2"}})
+	if err != nil || len(other.Seeds) != 1 {
+		t.Errorf("%+v, %v", other.Diagnostics, err)
 	}
 }
 

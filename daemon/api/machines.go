@@ -10,6 +10,7 @@ import (
 
 	"github.com/vmseed/vmseed/daemon"
 	"github.com/vmseed/vmseed/daemon/client"
+	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/report"
 )
 
@@ -85,7 +86,7 @@ func (a *api) createMachines(w http.ResponseWriter, r *http.Request) error {
 		return bad("the documents hold %d machines, which cannot have one id or name", len(prepared.machines))
 	}
 	for _, documents := range prepared.machines {
-		l = append(l, prepared.place(a.daemon.Check(r.Context(), documents, daemon.RenderOptions{Template: template}))...)
+		l = append(l, prepared.place(a.daemon.Check(r.Context(), documents, daemon.RenderOptions{Template: template, Delivery: q.Delivery}))...)
 	}
 	if l.HasErrors() {
 		return l
@@ -214,7 +215,11 @@ func (a *api) updateMachine(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	m, err := a.daemon.Update(r.Context(), r.PathValue("id"), func(m *daemon.Machine) error {
+	id := r.PathValue("id")
+	if err := a.checkUpdate(r, id, q, prepared); err != nil {
+		return err
+	}
+	m, err := a.daemon.Update(r.Context(), id, func(m *daemon.Machine) error {
 		if err := match(r, m); err != nil {
 			return err
 		}
@@ -233,6 +238,36 @@ func (a *api) updateMachine(w http.ResponseWriter, r *http.Request) error {
 		return prepared.placed(err)
 	}
 	return answerMachine(w, m)
+}
+
+// checkUpdate refuses what createMachines would. What a machine has already is not held against a change of something else.
+func (a *api) checkUpdate(r *http.Request, id string, q client.UpdateRequest, p prepared) error {
+	m, err := a.daemon.Get(id)
+	if err == nil {
+		err = match(r, &m)
+	}
+	if err != nil {
+		return err
+	}
+	same := func(x, y daemon.Document) bool { return x.Name == y.Name && x.Text.Equal(y.Text) }
+	changed := len(p.machines) == 1 && !slices.EqualFunc(p.machines[0], m.Documents, same)
+	if !changed && (q.Delivery == "" || q.Delivery == m.Delivery) {
+		return nil
+	}
+	documents := m.Documents
+	if changed {
+		documents = p.machines[0]
+	}
+	var l diag.List
+	for _, d := range a.daemon.Check(r.Context(), documents, daemon.RenderOptions{Machine: id, Delivery: q.Delivery}) {
+		if changed || d.Code == daemon.CodeDelivery {
+			l = append(l, d)
+		}
+	}
+	if l.HasErrors() {
+		return p.place(l)
+	}
+	return nil
 }
 
 func (a *api) removeMachine(w http.ResponseWriter, r *http.Request) error {
