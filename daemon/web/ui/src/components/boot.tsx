@@ -21,7 +21,7 @@ function Going({machine: m}: {machine: Machine}) {
   const done = p ? fraction(p.stage) : 0;
   return (
     <span class="boot">
-      <span class="boot__text cut">{stage ?? texts.waiting}{p?.module && <span class="muted"> {p.module}</span>}</span>
+      <span class="boot__text cut"><bdi>{stage ?? texts.waiting}</bdi>{p?.module && <span class="muted"> {p.module}</span>}</span>
       {m.started && <span class="boot__time muted"><Elapsed from={m.started} /></span>}
       <span class="bar boot__bar" role="progressbar" aria-label={texts.boot} aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round(done * 100)} aria-valuetext={stage ?? texts.waiting}>
         <span class="bar__fill" style={{width: `${done * 100}%`}} />

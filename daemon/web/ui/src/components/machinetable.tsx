@@ -126,5 +126,5 @@ const Row = memo(function Row({machine: m, index, chosen, onChoose, onOutcome}: 
 });
 
 function Addresses({all}: {all: string[]}) {
-  return <>{all[0]}{all.length > 1 && <span class="muted"> {fill(texts.moreAddresses, {count: all.length - 1})}</span>}</>;
+  return <><bdi>{all[0]}</bdi>{all.length > 1 && <span class="muted"> {fill(texts.moreAddresses, {count: all.length - 1})}</span>}</>;
 }
