@@ -127,6 +127,8 @@ var (
 	encoded  = regexp.MustCompile(`[A-Za-z0-9+/]{16,}(?:\r?\n[ \t]*[A-Za-z0-9+/]+)*={0,2}`)
 	nextKey  = regexp.MustCompile(`\n[A-Za-z_]`)
 	dataURL  = regexp.MustCompile(`data:[^,;"'\s]*,([^"'\s]*)`)
+	// publicKey is a part of a name that says that its value is public.
+	publicKey = regexp.MustCompile(`(?i)public[_-]?key`)
 	// document is the beginning of a config of Ignition's, or of user-data.
 	document = regexp.MustCompile(`^\s*(?:\{\s*"|#cloud-config|#!|## template:)`)
 )
@@ -153,7 +155,13 @@ func (s Secrets) depth(text string, depth int) string {
 	text = inLines(text, maskNamed)
 	text = maskBlocks(text)
 	if strings.Contains(text, "</") {
-		text = xmlValue.ReplaceAllString(text, "${1}"+masked+"${3}")
+		text = xmlValue.ReplaceAllStringFunc(text, func(s string) string {
+			m := xmlValue.FindStringSubmatch(s)
+			if ofPublicKey(m[1]) && ofPublicKey(m[3]) { // else something else ends here
+				return s
+			}
+			return m[1] + masked + m[3]
+		})
 	}
 	if strings.Contains(text, "Key") {
 		text = wireGuard.ReplaceAllString(text, "${1}"+masked)
@@ -184,17 +192,29 @@ func inJSON(s string, escapeHTML bool) string {
 
 // maskNamed masks the values beside names that say that they are secret, on one line: none of its expressions reaches beyond that.
 func maskNamed(text string) string {
-	text = quoted.ReplaceAllString(text, `${1}"`+masked+`"`)
+	text = quoted.ReplaceAllStringFunc(text, func(s string) string {
+		m := quoted.FindStringSubmatch(s)
+		if ofPublicKey(m[1]) {
+			return s
+		}
+		return m[1] + `"` + masked + `"`
+	})
 	for _, e := range []*regexp.Regexp{flow, line} {
 		text = e.ReplaceAllStringFunc(text, func(s string) string {
 			m := e.FindStringSubmatch(s)
-			if harmless.MatchString(strings.TrimSpace(m[2])) {
+			if harmless.MatchString(strings.TrimSpace(m[2])) || ofPublicKey(m[1]) {
 				return s
 			}
 			return m[1] + masked
 		})
 	}
 	return text
+}
+
+// ofPublicKey reports whether a name is of something that everybody may know though it sounds secret: each component of an answer
+// file of Windows has the publicKeyToken of who made it.
+func ofPublicKey(name string) bool {
+	return publicKey.MatchString(name) && !strings.Contains(strings.ToLower(name), "private")
 }
 
 // maskBlocks masks the block scalars under a name that says that they are secret.
