@@ -11,10 +11,15 @@ import {Block, Check, Choice, Fold, Line, TextList, useForm, useItems, useTyped}
 
 /** Item is one thing of a list: its title, a button that takes it away, and its fields. */
 function Item({title, remove, onRemove, children}: {title: string; remove: string; onRemove: () => void; children: ComponentChildren}) {
+  const go = (e: MouseEvent) => {
+    // The button goes with the item; the keyboard goes on from the head of the list.
+    (e.currentTarget as Element).closest('details')?.querySelector('summary')?.focus({preventScroll: true});
+    onRemove();
+  };
   return (
     <fieldset class="item">
       <legend class="sr">{title}</legend>
-      <div class="item__head"><span aria-hidden="true" class="item__title">{title}</span><Button kind="ghost" small icon="trash" label={remove} onClick={onRemove} /></div>
+      <div class="item__head"><span aria-hidden="true" class="item__title">{title}</span><Button kind="ghost" small icon="trash" label={remove} onClick={go} /></div>
       <div class="form">{children}</div>
     </fieldset>
   );
