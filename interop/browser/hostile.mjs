@@ -41,6 +41,22 @@ export async function isText(page, where) {
   assert.deepEqual(await page.locator(markup).evaluateAll((all) => all.map((e) => e.outerHTML)), [], `${where}: texts have become elements`);
 }
 
+/** scrolledBack goes back through what the console has shown, screen by screen, until nothing earlier comes, and returns it all. */
+export async function scrolledBack(page) {
+  await page.locator('.xterm').hover();
+  let all = '';
+  for (let i = 0, before = ''; i < 100; i++) {
+    const now = await screen(page);
+    if (now === before) break;
+    before = now;
+    all = now + '\n' + all;
+    await isText(page, 'console');
+    await page.mouse.wheel(0, -200);
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  }
+  return all;
+}
+
 /** showsHostile looks for the texts everywhere where the page repeats what a guest says. */
 export async function showsHostile(page) {
   const found = (text) => corpus.filter((c) => text.includes(c.replaceAll(/[\r\n]/g, ' '))).length;
@@ -66,17 +82,14 @@ export async function showsHostile(page) {
   await page.getByText('Connected', {exact: true}).waitFor();
   await page.keyboard.press('Enter');
   await says(page, /login: *$/m);
-  await page.locator('.xterm').hover();
-  await page.mouse.wheel(0, -1000);
-  await isText(page, 'console');
-  const shown = found(await screen(page));
+  const shown = found(await scrolledBack(page));
   for (const tab of ['Files', 'Definition', 'Events']) {
     await page.getByRole('tab', {name: tab, exact: true}).click();
     await page.getByRole('tabpanel').waitFor();
     await page.locator('main [aria-busy="true"]').first().waitFor({state: 'detached'});
     await isText(page, tab);
   }
-  console.log(`of ${corpus.length} texts the verdict repeats ${verdict}, the screen of the console ${shown}, and the log is searched for ${searched.length}`);
+  console.log(`of ${corpus.length} texts the verdict repeats ${verdict}, the console ${shown}, and the log is searched for ${searched.length}`);
   assert.ok(verdict >= 20, 'the verdict repeats the warnings');
-  assert.ok(shown > 0, 'the screen shows what the guest has written');
+  assert.ok(shown >= 20, 'the screen shows what the guest has written');
 }
