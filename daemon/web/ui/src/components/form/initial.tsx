@@ -1,4 +1,5 @@
 // The part "Initial Run" of the form: what the guest is told at its first boot, with the fields, labels and rules that users of oVirt know.
+import {useRef} from 'preact/hooks';
 import {agentOf, type Agent} from '../../lib/initial';
 import texts from '../../texts/compose.json';
 import {CheckField} from '../field';
@@ -22,11 +23,12 @@ const masters = {'cloud-init': texts.initial.useCloudInit, ignition: texts.initi
 export function Initial({mode, on, onOn, ...rest}: InitialProps) {
   const {tree} = useForm();
   const agent = agentOf(tree);
+  const began = useRef(agent);
   return (
     <section class="part" aria-labelledby="part-initial">
       <h2 id="part-initial">{texts.initial.title}</h2>
       {(agent !== 'sysprep' || mode === 'run') && <CheckField label={masters[agent][mode]} checked={on} onValue={onOn} help={on ? undefined : texts.initial.off} data-field="initial" />}
-      {on && agent === 'sysprep' && <Sysprep work={rest.work} onWork={rest.onWork} />}
+      {on && agent === 'sysprep' && <Sysprep work={rest.work} onWork={rest.onWork} became={mode === 'new' || began.current !== 'sysprep'} />}
       {on && agent !== 'sysprep' && <>
         <div class="form">
           <Hostname />

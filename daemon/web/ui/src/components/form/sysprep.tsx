@@ -17,11 +17,12 @@ import {isTyped, mismatch} from './authentication';
 /** How long the fields wait for the next key stroke before the file is written, in ms. */
 const pause = 200;
 
-/** useAnswers are the answers as they are typed; the daemon makes the file of them, which the definition holds. */
-function useAnswers(): {answers: Answers; put: (answers: Answers) => void; settle: () => void; wrong: readonly Diagnostic[]} {
+/** useAnswers are the answers as they are typed; the daemon makes the file of them, which the definition holds. Without a file one is begun at once, or with
+ * the first answer. */
+function useAnswers(atOnce: boolean): {answers: Answers; put: (answers: Answers) => void; settle: () => void; wrong: readonly Diagnostic[]} {
   const {tree, change, hold} = useForm();
   const file = fileOf(tree)?.text;
-  const [typed, setTyped] = useState<Answers | undefined>(file === undefined ? noAnswers : undefined);
+  const [typed, setTyped] = useState<Answers | undefined>(atOnce && file === undefined ? noAnswers : undefined);
   const [wrong, setWrong] = useState<readonly Diagnostic[]>([]);
   const name = nameOf(tree);
   const written = useRef<string | undefined>(undefined);
@@ -63,10 +64,18 @@ function useAnswers(): {answers: Answers; put: (answers: Answers) => void; settl
   return {answers: typed ?? answersOf(file ?? ''), put: setTyped, settle, wrong};
 }
 
+/** What the set needs beside the form. */
+export interface SysprepProps {
+  work: PasswordWork;
+  onWork: (work: PasswordWork) => void;
+  /** The machine has become one of Windows here, so it gets an answer file in any case. One that was so is not changed by looking at it. */
+  became: boolean;
+}
+
 /** The sysprep set of Initial Run. */
-export function Sysprep({work, onWork}: {work: PasswordWork; onWork: (work: PasswordWork) => void}) {
+export function Sysprep({work, onWork, became}: SysprepProps) {
   const {tree, change, error, touch, hold} = useForm();
-  const {answers, put, settle, wrong} = useAnswers();
+  const {answers, put, settle, wrong} = useAnswers(became);
   const file = fileOf(tree);
   const [locale, setLocale] = useState(Boolean(file && /Locale>(?!en-US)/.test(file.text)));
   const of = (field: keyof Answers) => {
