@@ -12,6 +12,8 @@ const (
 	CodeSerialTooLong
 	// CodeNoSlot is for a machine with more devices than PCI slots.
 	CodeNoSlot
+	// CodeHostName is for a host name that DNS cannot have.
+	CodeHostName
 )
 
 // Codes explains the diagnostics of this package.
@@ -26,5 +28,8 @@ func Codes() []diag.Explanation {
 			Text: "virtio-blk carries 20 bytes of a serial number. The guest sees the first 20 bytes, so `/dev/disk/by-id` shows those."},
 		{Code: CodeNoSlot, Title: "no PCI slot left",
 			Text: "vmseed places devices on PCI bus 0, which has 24 slots for disks and NICs. Disks on the scsi bus share one slot."},
+		{Code: CodeHostName, Title: "host name that is none of DNS",
+			Text: "The guest takes the name, but the name of a host in DNS is made of labels of at most 63 letters, digits and hyphens, joined by dots (RFC 1123, " +
+				"section 2.1). Other hosts may not find the guest by it, and certificates for it may be refused. Write a hyphen for an underscore."},
 	}
 }

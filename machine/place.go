@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,11 +56,24 @@ func Place(m Machine, f Facts) (Machine, diag.List) {
 	if m.Identity.InstanceID == "" {
 		m.Identity.InstanceID = m.Identity.UUID
 	}
+	m.checkHostname(&l)
 	m.adopt(f)
 	m.placeMACs(&l, seedText)
 	m.placeDisks(&l)
 	m.placePCI(&l)
 	return m, l
+}
+
+// dnsName is the name of a host in DNS (RFC 1123, section 2.1).
+var dnsName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*\.?$`)
+
+// checkHostname tells of a host name by which nobody else may find the guest.
+func (m *Machine) checkHostname(l *diag.List) {
+	const at = "identity.hostname"
+	if name := m.Identity.Hostname; name != "" && !dnsName.MatchString(name) {
+		l.Add(diag.Diagnostic{Code: CodeHostName, Severity: diag.Warning, Range: m.Places.Find(at), Field: at,
+			Summary: fmt.Sprintf("the host name %q is no name that DNS takes", name), Remedy: "write it with letters, digits, dots and hyphens alone"})
+	}
 }
 
 // Instance returns the instance id with the revision appended when first boot was asked to run again.

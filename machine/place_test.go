@@ -123,6 +123,7 @@ func TestPlaceRefuses(t *testing.T) {
 		{"serial", machine.Machine{Disks: []machine.Disk{{Name: "a", Serial: "s"}, {Name: "b", Serial: "s"}}}, "f:9:3: error[VS1301]"},
 		{"serial of a medium", machine.Machine{Disks: []machine.Disk{{Name: "a"}}, Media: []machine.Media{{Name: "a"}}}, "f:1:1: error[VS1301]"},
 		{"long serial", machine.Machine{Disks: []machine.Disk{{Name: "x"}, {Name: "a", Serial: "123456789012345678901"}}}, "f:9:3: warning[VS1302]"},
+		{"underscore", machine.Machine{Identity: machine.Identity{Hostname: "web_1.example.org"}}, "f:1:1: warning[VS1304]"},
 		{"slots", machine.Machine{Disks: many}, "f:1:1: error[VS1303]"},
 	}
 	for _, tt := range tests {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vmseed/vmseed/daemon/client"
 	"github.com/vmseed/vmseed/diag"
+	"github.com/vmseed/vmseed/machine"
 	"github.com/vmseed/vmseed/secret"
 )
 
@@ -245,6 +246,28 @@ func TestPlacesBeside(t *testing.T) {
 			if !found || slices.Contains(places, "user-data:1:1") {
 				t.Errorf("%+v: %q is remarked at %q, want %s", settings, text, places, want)
 			}
+		}
+	}
+}
+
+// TestUnderscore makes a machine whose host name guests take and DNS does not, as clients of oVirt do, and what it is converted to.
+func TestUnderscore(t *testing.T) {
+	s := begin(t)
+	own := []client.Document{{Name: "vm.xml", Text: secret.New("<vm><name>web_1</name><initialization><host_name>web_1</host_name></initialization></vm>")}}
+	converted, err := s.Convert(t.Context(), client.ConvertRequest{Documents: own, To: "native"})
+	if err != nil || len(converted.Documents) != 1 {
+		t.Fatal(converted, err)
+	}
+	for name, documents := range map[string][]client.Document{"oVirt's": own, "native": converted.Documents} {
+		made, err := s.Create(t.Context(), client.CreateRequest{Documents: documents})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if !slices.ContainsFunc(made.Diagnostics, func(d client.Diagnostic) bool {
+			return d.Field == "identity.hostname" && d.Severity == "warning" && d.Code == machine.CodeHostName.String()
+		}) {
+			t.Errorf("%s: nothing is said about the host name: %+v", name, made.Diagnostics)
 		}
 	}
 }

@@ -35,8 +35,9 @@ var (
 		pattern: regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.,:_+-]*$`)}
 	objectName = &form{what: "a name of lower-case letters, digits, - and . as Kubernetes takes them", example: "web-1",
 		pattern: regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`), accept: kubeobject.ValidName}
-	hostName = &form{what: "a host name (RFC 1123)", example: "web.example.org",
-		pattern: regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*)?$`),
+	// Guests take underscores, which DNS does not have in names of hosts: machine.Place tells.
+	hostName = &form{what: "a host name of letters, digits and - _ with dots between", example: "web.example.org",
+		pattern: regexp.MustCompile(`^([A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*)?$`),
 		accept:  func(s string) bool { return len(s) <= 253 }}
 	host = &form{what: "a host name or address, without white space", example: "ntp.example.org",
 		pattern: regexp.MustCompile(`^[A-Za-z0-9\[][A-Za-z0-9.:\[\]-]*$`)}

@@ -87,7 +87,7 @@ func documentCodes() []diag.Explanation {
 func guestCodes() []diag.Explanation {
 	return []diag.Explanation{
 		{Code: CodeHostName, Title: "host name",
-			Text: "`host_name` is a name of DNS (RFC 1123), with or without a domain. An engine checks it in the web form only, and guests pass over names that they do not like."},
+			Text: "`host_name` has letters, digits, dashes and underscores, with or without a domain behind a dot. An engine checks it in the web form only, and guests pass over names that they do not like."},
 		{Code: CodeTimezone, Title: "time zone",
 			Text: "Linux takes names of the time zone database, such as `Europe/Prague`. Names such as `GMT Standard Time` are those of Windows."},
 		{Code: CodeUser, Title: "users and passwords",

@@ -100,7 +100,7 @@ func (r *reader) hostname(v tree.Value, old legacy) {
 	}
 	switch {
 	case !hostName.MatchString(name):
-		trouble = "it consists of letters, digits, dashes and dots"
+		trouble = "it consists of letters, digits, dashes, underscores and dots"
 	case len(name) > 253:
 		trouble = "it has at most 253 characters"
 	}

@@ -31,8 +31,7 @@ func Codes() []diag.Explanation {
 		{Code: CodeConflict, Title: "flag and meta-data disagree",
 			Text: "The same thing is stated by a flag and, with another value, by the meta-data file. Remove one of the two."},
 		{Code: CodeHostname, Title: "not a host name",
-			Text: "A host name is made of labels of at most 63 letters, digits and hyphens, joined by dots, 253 characters in " +
-				"all (RFC 1123, section 2.1)."},
+			Text: "A host name is made of labels of at most 63 letters, digits, hyphens and underscores, joined by dots, 253 characters in all."},
 		{Code: CodeDSMode, Title: "unknown dsmode",
 			Text: "cloud-init knows the modes `local` (run before the network is up), `net` (the default) and `disabled`, and " +
 				"treats everything else as `net`."},

@@ -155,14 +155,14 @@ func (r *reader) twice(doc frontend.Document, first diag.Range) {
 		With(first, "the first one is here"))
 }
 
-// hostName is a host name of RFC 1123, section 2.1.
-var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
+// hostName is a host name as guests take it: RFC 1123, section 2.1, with underscores.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*$`)
 
 // identify decides who the machine is.
 func (r *reader) identify(docs []frontend.Document) {
 	o := r.options
 	if o.Hostname != "" && (len(o.Hostname) > 253 || !hostName.MatchString(o.Hostname)) {
-		r.list.Errorf(CodeHostname, diag.Range{}, "use letters, digits, hyphens and dots", "the host name of the flag --hostname is none")
+		r.list.Errorf(CodeHostname, diag.Range{}, "use letters, digits, hyphens, underscores and dots", "the host name of the flag --hostname is none")
 		o.Hostname = ""
 	}
 	if o.DSMode != "" && !slices.Contains([]string{"local", "net", "disabled"}, o.DSMode) {

@@ -221,7 +221,7 @@ func TestBadInput(t *testing.T) {
 		{"host name of base 60", frontend.Options{}, meta("local-hostname: 10:20\n"), "m:1:17: warning[VS2001]"},
 		{"host names disagree", frontend.Options{Hostname: "a"}, meta("local-hostname: b\n"), "m:1:17: error[VS2002]"},
 		{"modes disagree", frontend.Options{DSMode: "net"}, meta("dsmode: local\n"), "m:1:9: error[VS2002]"},
-		{"bad host name", frontend.Options{Hostname: "a_b"}, []frontend.Document{user}, "error[VS2003]"},
+		{"bad host name", frontend.Options{Hostname: "a b"}, []frontend.Document{user}, "error[VS2003]"},
 		{"bad dsmode", frontend.Options{DSMode: "remote"}, []frontend.Document{user}, "error[VS2004]"},
 		{"no known kind", frontend.Options{}, []frontend.Document{doc(frontend.Definition, "x", "# cloud-config\n")}, "x:1:1: error[VS2005]"},
 		{"bad role", frontend.Options{}, []frontend.Document{user, doc("motd", "x", "")}, "x:1:1: error[VS2005]"},
