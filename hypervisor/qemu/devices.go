@@ -114,7 +114,7 @@ func (b *builder) oemString(i int, a seed.Attachment) {
 // block adds a block device's contents and returns the name of the node.
 func (b *builder) block(name, path, format, cache string, readOnly bool) {
 	file := map[string]any{"driver": "file", "filename": path}
-	if info, seen := b.host.Images[path]; info.Device || !seen && strings.HasPrefix(path, "/dev/") {
+	if info, seen := b.host.Images[path]; info.Device || !seen && strings.HasPrefix(path, "/dev/") && !strings.HasPrefix(path, "/dev/shm/") {
 		file["driver"] = "host_device"
 	}
 	node := map[string]any{"node-name": name, "driver": format, "read-only": readOnly, "file": file}

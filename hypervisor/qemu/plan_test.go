@@ -143,7 +143,7 @@ func shapes() []shape {
 				machine.Disk{Name: "lun", Source: machine.DiskSource{Path: "/dev/sdz", Format: "raw"}, Bus: "scsi", Device: "lun"},
 				machine.Disk{Name: "cd", Source: machine.DiskSource{Path: "/srv/cd.iso", Format: "raw"}, Bus: "sata", Device: "cdrom"},
 				machine.Disk{Name: "stick", Source: machine.DiskSource{Path: "/srv/stick.img", Format: "raw"}, Bus: "usb", ReadOnly: true, Shareable: true, Cache: "writethrough"})
-		}), nil),
+		}), func(vm *hypervisor.VM) { vm.Attachments[0].Path = "/dev/shm/seed.iso" }),
 		make("scsi", "kvm", basic(func(m *machine.Machine) {
 			m.Hardware.DiskBus = "scsi"
 			m.Disks = append(m.Disks, machine.Disk{Name: "second", Source: machine.DiskSource{Path: "/srv/second.qcow2", Format: "qcow2"}, BootOrder: 2})
