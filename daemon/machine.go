@@ -3,7 +3,6 @@ package daemon
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -302,7 +301,11 @@ func (d *Daemon) Add(ctx context.Context, m Machine) (Machine, error) {
 	}
 	defer release()
 	v := newVM(s)
-	events := []Event{s.event(MachineAdded, fmt.Sprintf("VM %s was added from template %s", s.Name, cmp.Or(template.Name, "none")))}
+	added := "VM " + s.Name + " was added"
+	if template.Name != "" {
+		added += " from template " + template.Name
+	}
+	events := []Event{s.event(MachineAdded, added)}
 	records := []changer{s}
 	var disk diskRecord
 	var job Job
