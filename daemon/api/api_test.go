@@ -273,6 +273,17 @@ func TestList(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
+	m := daemon.Machine{ID: "7b1e-ID", Namespace: "web", Name: "Front", Addresses: []string{"192.0.2.7", "2001:DB8::7"}}
+	for text, want := range map[string]bool{"": true, "B/FR": true, "b1E-i": true, "192.0.2.7": true, "2001:db8::": true, "192.0.2.8": false, "front/": false} {
+		if got := api.Found(m, text); got != want {
+			t.Errorf("%q is found: %t", text, got)
+		}
+	}
+	for _, e := range s.daemon.Events(0) {
+		if e.Kind == daemon.MachineAdded && e.Text != "VM "+e.Name+" was added" {
+			t.Error(e.Text)
+		}
+	}
 	third, err := s.Find(ctx, "vm2")
 	if err != nil {
 		t.Fatal(err)

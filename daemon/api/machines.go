@@ -56,7 +56,7 @@ func (a *api) listMachines(w http.ResponseWriter, r *http.Request) error {
 		switch {
 		case q.Has("namespace") && !strings.EqualFold(m.Namespace, q.Get("namespace")), q.Has("name") && !strings.EqualFold(m.Name, q.Get("name")),
 			len(statuses) > 0 && !slices.Contains(statuses, string(m.Status)),
-			!strings.Contains(strings.ToLower(m.Namespace+"/"+m.Name), strings.ToLower(q.Get("q"))):
+			!found(m, q.Get("q")):
 			continue
 		}
 		if limit > 0 && len(out.Machines) == limit {
@@ -66,6 +66,14 @@ func (a *api) listMachines(w http.ResponseWriter, r *http.Request) error {
 		out.Machines = append(out.Machines, show(m))
 	}
 	return answer(w, http.StatusOK, out)
+}
+
+// found reports whether a machine has a text in its name, in an address or in its id, whatever the case of the letters.
+func found(m daemon.Machine, text string) bool {
+	text = strings.ToLower(text)
+	return slices.ContainsFunc(append([]string{m.Namespace + "/" + m.Name, m.ID}, m.Addresses...), func(s string) bool {
+		return strings.Contains(strings.ToLower(s), text)
+	})
 }
 
 // createMachines makes machines of documents: all of them, or none.

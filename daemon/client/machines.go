@@ -103,7 +103,7 @@ func (d *Document) UnmarshalJSON(data []byte) error {
 // Filter picks machines. Empty fields pick all.
 type Filter struct {
 	Namespace, Name, Status string
-	// Text is looked for in names, in any case of its letters.
+	// Text is looked for in names, addresses and ids, in any case of its letters.
 	Text string
 	// Limit bounds the answer, After is the id of the machine that it begins behind.
 	Limit int
