@@ -1,5 +1,5 @@
 import type {ComponentChildren} from 'preact';
-import {useEffect, useState} from 'preact/hooks';
+import {useEffect, useRef, useState} from 'preact/hooks';
 import {duration} from '../lib/format';
 import {editAt, machinePath} from '../lib/linked';
 import {fill} from '../lib/texts';
@@ -37,6 +37,18 @@ const brief = 3;
 export function Verdict({machine, boot, modules, grounds}: VerdictProps) {
   const found = useTroubles(boot, modules, grounds.documents);
   const [all, setAll] = useState(false);
+  const list = useRef<HTMLUListElement>(null);
+  const asked = useRef(false);
+  const ask = () => {
+    asked.current = true;
+    grounds.ask();
+  };
+  useEffect(() => {
+    if (!asked.current || grounds.of !== 'definition') return;
+    asked.current = false;
+    // The button that had the focus is gone.
+    (list.current?.querySelector<HTMLElement>('.troubles__causes a') ?? list.current)?.focus();
+  }, [found]);
   const deprecations = boot.result?.deprecations ?? [];
   const failed = boot.stage === 'failed';
   if (boot.ok) {
@@ -44,8 +56,8 @@ export function Verdict({machine, boot, modules, grounds}: VerdictProps) {
   }
   return (
     <Notice kind={failed ? 'bad' : 'warn'} title={failed ? words.failed : words.partly}>
-      <ul class="troubles">{found.slice(0, all ? found.length : few).map((t, i) => <TroubleItem key={i} trouble={t} machine={machine} of={grounds.of} />)}</ul>
-      <Remedy machine={machine} boot={boot} grounds={grounds} found={found}>
+      <ul class="troubles" ref={list} tabIndex={-1}>{found.slice(0, all ? found.length : few).map((t, i) => <TroubleItem key={i} trouble={t} machine={machine} of={grounds.of} />)}</ul>
+      <Remedy machine={machine} boot={boot} grounds={{...grounds, ask}} found={found}>
         {found.length > few && <Button kind="ghost" small aria-expanded={all} onClick={() => setAll(!all)}>{all ? words.fewer : fill(words.more, {n: found.length - few})}</Button>}
       </Remedy>
       <Deprecations list={deprecations} />
@@ -73,7 +85,7 @@ function Remedy({machine: m, boot, grounds: {other, of, ask, definition}, found,
   return <>
     <div class="row troubles__rest">{!other && of === 'given' && <Button small icon="search" onClick={ask}>{words.find}</Button>}{children}</div>
     {definition.error !== undefined && <p>{words.findFailed} {definition.error}</p>}
-    {of === 'definition' && found.every((t) => t.causes.length === 0) && <p>{words.findNone}</p>}
+    <div role="status">{of === 'definition' && found.every((t) => t.causes.length === 0) && words.findNone}</div>
     <p class="muted">{other && words.other[other]} {advice} {around(words.log, <a href="#log">{words.logTab}</a>)}</p>
   </>;
 }
