@@ -109,9 +109,10 @@ const look = EditorView.theme({
   '.cm-selectionMatch': {backgroundColor: 'color-mix(in srgb, var(--c-accent) 16%, transparent)'},
   '&.cm-focused .cm-matchingBracket': {backgroundColor: 'var(--c-accent-soft)', outline: '1px solid var(--c-accent)'},
   '.cm-changedLine, &.cm-merge-b .cm-changedLine, .cm-inlineChangedLine': {backgroundColor: 'var(--c-added-soft)'},
-  '&.cm-merge-b .cm-changedText': {background: 'color-mix(in srgb, var(--c-ok) 26%, transparent)'},
+  // A line below what has changed: a darker ground would take the words' contrast.
+  '&.cm-merge-b .cm-changedText': {background: 'none', boxShadow: 'inset 0 -2px var(--c-ok)'},
   '.cm-deletedChunk': {backgroundColor: 'var(--c-removed-soft)', padding: '0 12px 0 6px'},
-  '&.cm-merge-b .cm-deletedText, .cm-deletedChunk .cm-deletedText': {background: 'color-mix(in srgb, var(--c-bad) 26%, transparent)', textDecoration: 'none'},
+  '&.cm-merge-b .cm-deletedText, .cm-deletedChunk .cm-deletedText': {background: 'none', boxShadow: 'inset 0 -2px var(--c-bad)', textDecoration: 'none'},
   '.cm-changeGutter': {width: '3px', paddingLeft: '0'},
   '&.cm-merge-b .cm-changedLineGutter': {background: 'var(--c-ok)'},
   '.cm-deletedLineGutter': {background: 'var(--c-bad)'},
