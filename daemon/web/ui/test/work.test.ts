@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {fresh} from '../src/lib/definition';
-import {closest, isWithin, remarkAt, sentence} from '../src/lib/remarks';
-import {bootable, discOf, freeDisk, imageOf, preparedOf, rootDisk, setDisc, setImage, setPrepared} from '../src/lib/source';
+import {closest, isWithin, remarkAt, sentence, warningAt} from '../src/lib/remarks';
+import {bootable, discAt, discName, discOf, freeDisk, imageOf, preparedOf, rootDisk, setDisc, setImage, setPrepared} from '../src/lib/source';
 import {edit, open} from '../src/lib/definition';
 import type {Tree} from '../src/lib/tree';
 import type {Diagnostic, Image, Template} from '../src/lib/types';
@@ -69,6 +69,17 @@ test('what a machine boots from, and what is attached to it', () => {
   assert.deepEqual([preparedOf(t), t.text('spec.dataSource'), t.get('spec.media')], [undefined, 'configdrive', undefined]);
 });
 
+test('of several CDs the form attaches one, and leaves the others when it is taken away', () => {
+  const two = (t: Tree) => t.set('spec.disks', ['a', 'b'].map((name) => ({name, device: 'cdrom', source: {path: `/srv/${name}.iso`}})));
+  let t = after(two);
+  assert.deepEqual([discAt(t), discAt(t, 'b'), discAt(t, 'gone'), discAt(t, null)], [0, 1, 0, -1]);
+  t = after(two, (t) => setDisc(t, undefined, 0));
+  assert.deepEqual([discOf(t, discAt(t, null)), t.count('spec.disks'), t.text('spec.disks[0].name')], [undefined, 1, 'b'], 'none is shown in its place');
+  const name = discName(t, -1);
+  t = after(two, (t) => setDisc(t, undefined, 0), (t) => setDisc(t, '/srv/c.iso', -1));
+  assert.deepEqual([discOf(t, discAt(t, name)), t.text('spec.disks[0].source.path')], ['/srv/c.iso', '/srv/b.iso'], 'another one is attached beside the second');
+});
+
 test('a machine boots from disks that can be read', () => {
   const image = (file: string, ...problems: Diagnostic['severity'][]) => ({file, path: file, problems: problems.map((severity) => ({severity}))}) as Image;
   const template = (id: string, status: Template['status'], disk?: string) => ({id, status, disk}) as Template;
@@ -83,6 +94,9 @@ test('remarks find their controls', () => {
   assert.ok(isWithin('spec.users[0].name', 'users[0]') && isWithin('users[0].name', 'spec.users[0].name') && !isWithin('users[10]', 'users[1]'));
   assert.equal(remarkAt([d('users[0].name', 'warning'), d('spec.users[0].name')], 'spec.users[0].name')?.severity, 'error');
   assert.equal(remarkAt([d('spec.files[0]')], 'spec.files[0].path'), undefined);
+  const odd = d('identity.hostname', 'warning');
+  assert.deepEqual([warningAt([odd], 'spec.identity.hostname'), remarkAt([odd], 'spec.identity.hostname')], [odd, undefined], 'a warning is no error');
+  assert.deepEqual([warningAt([odd], 'spec.identity'), warningAt([d('identity.hostname')], 'spec.identity.hostname')], [undefined, undefined]);
   assert.equal(sentence(d('a')), 'This is wrong; mend it.');
   assert.equal(closest(['spec.users[0].name', 'spec.users[0].password'], 'users[0].name'), 'spec.users[0].name');
   assert.equal(closest(['spec.users[0].name', 'spec.ssh.authorizedKeys'], 'spec.ssh.authorizedKeys[3]'), 'spec.ssh.authorizedKeys');

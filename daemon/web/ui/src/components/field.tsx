@@ -9,6 +9,8 @@ export interface FieldProps {
   help?: ComponentChildren;
   /** What is wrong with the value and what to do about it. */
   error?: string | undefined;
+  /** What should be known of the value, which is taken as it is. An error stands in its place. */
+  warning?: string | undefined;
   /** Says beside the label that it may stay empty. */
   optional?: boolean;
   /** Takes both columns of a form. */
@@ -23,9 +25,10 @@ export interface ControlProps {
 }
 
 /** A control with its label. The control is made by children, which spreads what it gets onto the element. */
-export function Field({label, help, error, optional, wide, children}: FieldProps & {children: (control: ControlProps) => ComponentChildren}) {
+export function Field({label, help, error, warning, optional, wide, children}: FieldProps & {children: (control: ControlProps) => ComponentChildren}) {
   const id = useId();
-  const described = [help && `${id}-help`, error && `${id}-error`].filter(Boolean).join(' ');
+  const warned = !error && warning;
+  const described = [help && `${id}-help`, error && `${id}-error`, warned && `${id}-warning`].filter(Boolean).join(' ');
   const control: ControlProps = {id, ...(described && {'aria-describedby': described}), ...(error && {'aria-invalid': true})};
   return (
     <div class={wide ? 'field form__wide' : 'field'}>
@@ -33,6 +36,7 @@ export function Field({label, help, error, optional, wide, children}: FieldProps
       {children(control)}
       {help && <div class="field__help" id={`${id}-help`}>{help}</div>}
       {error && <div class="field__error" id={`${id}-error`}><Icon name="alert" />{error}</div>}
+      {warned && <div class="field__warning" id={`${id}-warning`}><Icon name="alert" />{warned}</div>}
     </div>
   );
 }
@@ -75,8 +79,8 @@ interface LineAttributes extends TextAttributes {
 }
 
 /** split takes the properties of the field out of those of a control. */
-function split<T extends FieldProps>({label, help, error, optional, wide, ...rest}: T) {
-  return {field: {label, help, error, optional: !!optional, wide: !!wide}, rest};
+function split<T extends FieldProps>({label, help, error, warning, optional, wide, ...rest}: T) {
+  return {field: {label, help, error, warning, optional: !!optional, wide: !!wide}, rest};
 }
 
 const inputClass = (...more: (string | false | undefined)[]): string => ['input', ...more].filter(Boolean).join(' ');
@@ -114,7 +118,7 @@ export function SelectField(props: FieldProps & Marks & {value: string | undefin
 }
 
 /** What a check box shows. */
-export interface CheckProps extends Omit<FieldProps, 'optional'>, Marks {
+export interface CheckProps extends Omit<FieldProps, 'optional' | 'warning'>, Marks {
   checked: boolean;
   onValue: (value: boolean) => void;
   name?: string;

@@ -15,6 +15,11 @@ export function remarkAt(diagnostics: readonly Diagnostic[], path: string): Diag
   return diagnostics.find((d) => d.severity === 'error' && d.field !== undefined && isWithin(d.field, path));
 }
 
+/** warningAt is the first warning about a field itself. */
+export function warningAt(diagnostics: readonly Diagnostic[], path: string): Diagnostic | undefined {
+  return diagnostics.find((d) => d.severity === 'warning' && d.field !== undefined && fieldOf(d.field) === fieldOf(path));
+}
+
 /** capital begins a text of the daemon's as a sentence. */
 export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 

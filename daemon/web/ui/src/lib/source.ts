@@ -46,15 +46,16 @@ export function bootable(templates: readonly Template[], images: readonly Image[
 /** isCD reports whether a disk of the definition is in a CD drive. */
 export const isCD = (tree: View, disk: number): boolean => tree.text(`spec.disks[${disk}].device`) === 'cdrom';
 
-/** discAt is the number of the disk that is the CD of the form: the first one in a drive that is a file of the daemon's host; -1 when there is none. */
-export function discAt(tree: View): number {
-  for (let i = 0; i < tree.count('spec.disks'); i++) if (isCD(tree, i) && tree.text(`spec.disks[${i}].source.path`)) return i;
-  return -1;
+/** discAt is the number of the disk that is the CD of the form: of those in drives that are files of the daemon's host the one with a name, else the
+ * first; -1 when there is none. With null as the name the form has none, and those that there are stand with the other disks. */
+export function discAt(tree: View, name?: string | null): number {
+  if (name === null) return -1;
+  const discs = Array.from({length: tree.count('spec.disks')}, (_, i) => i).filter((i) => isCD(tree, i) && tree.text(`spec.disks[${i}].source.path`));
+  return discs.find((i) => tree.text(`spec.disks[${i}].name`) === name) ?? discs[0] ?? -1;
 }
 
 /** discOf is the path of the CD, or nothing when there is none. */
-export function discOf(tree: View): string | undefined {
-  const at = discAt(tree);
+export function discOf(tree: View, at = discAt(tree)): string | undefined {
   return at < 0 ? undefined : tree.text(`spec.disks[${at}].source.path`);
 }
 
@@ -67,13 +68,15 @@ export function freeDisk(tree: View, stem: string, numbered = false): string {
   return stem + n;
 }
 
-/** setDisc attaches a CD by its path, or takes it away. */
-export function setDisc(tree: Tree, path: string | undefined): void {
-  const at = discAt(tree);
+/** discName is the name of the disk that is the CD of the form, or would be. */
+export const discName = (tree: View, at: number): string => (at >= 0 ? tree.text(`spec.disks[${at}].name`) : freeDisk(tree, 'cdrom'));
+
+/** setDisc attaches a CD by its path in the place of the one of the form, or takes that away. */
+export function setDisc(tree: Tree, path: string | undefined, at = discAt(tree)): void {
   if (path === undefined) {
     if (at >= 0) tree.remove(`spec.disks[${at}]`);
   } else if (at >= 0) tree.set(`spec.disks[${at}].source.path`, path);
-  else tree.append('spec.disks', {name: freeDisk(tree, 'cdrom'), device: 'cdrom', readOnly: true, source: {path}});
+  else tree.append('spec.disks', {name: discName(tree, at), device: 'cdrom', readOnly: true, source: {path}});
 }
 
 /** The name of the medium that the form attaches as a prepared seed. */

@@ -1,6 +1,6 @@
 // What is attached to a machine beside its disks: a CD, and a seed that is made already.
 import {useEffect, useRef, useState} from 'preact/hooks';
-import {discAt, discOf, isDisc, nameForImage, preparedAt, preparedOf, setDisc, setPrepared} from '../../lib/source';
+import {discOf, isDisc, nameForImage, preparedAt, preparedOf, setPrepared} from '../../lib/source';
 import type {Image} from '../../lib/types';
 import texts from '../../texts/compose.json';
 import {CheckField, SelectField} from '../field';
@@ -15,7 +15,7 @@ export interface AttachmentsProps {
 
 /** A CD and a prepared seed. */
 export function Attachments({images, dataSource}: AttachmentsProps) {
-  const {tree, change} = useForm();
+  const {tree, change, disc, attach} = useForm();
   const named = images.filter(nameForImage);
   const before = useRef(dataSource === 'none' ? '' : dataSource);
   const prepare = (path: string | undefined) => {
@@ -24,8 +24,8 @@ export function Attachments({images, dataSource}: AttachmentsProps) {
   };
   return (
     <div class="form">
-      <Attached field={`spec.disks[${discAt(tree)}].source.path`} name="cd" label={texts.run.attachCD} choice={texts.run.cd} pathLabel={texts.run.cdPath} pathHelp={texts.run.cdNone}
-        missing={texts.run.cdMissing} images={named.filter(isDisc)} path={discOf(tree)} onPath={(p) => change((t) => setDisc(t, p))} />
+      <Attached field={`spec.disks[${disc}].source.path`} name="cd" label={texts.run.attachCD} choice={texts.run.cd} pathLabel={texts.run.cdPath} pathHelp={texts.run.cdNone}
+        missing={texts.run.cdMissing} images={named.filter(isDisc)} path={discOf(tree, disc)} onPath={attach} />
       <Attached field={`spec.media[${preparedAt(tree)}].path`} name="prepared" label={texts.run.prepared} help={texts.run.preparedHelp} choice={texts.run.preparedSeed}
         pathLabel={texts.run.preparedPath} pathHelp={texts.run.preparedPathHelp} missing={texts.run.preparedMissing} images={named} path={preparedOf(tree)} onPath={prepare} />
     </div>
@@ -34,8 +34,8 @@ export function Attachments({images, dataSource}: AttachmentsProps) {
 
 /** The fold with both, for a machine's own definition. */
 export function AttachmentsFold(props: AttachmentsProps) {
-  const {tree} = useForm();
-  const some = [discOf(tree) !== undefined && texts.run.cd, preparedOf(tree) !== undefined && texts.run.preparedSeed].filter(Boolean);
+  const {tree, disc} = useForm();
+  const some = [disc >= 0 && texts.run.cd, preparedOf(tree) !== undefined && texts.run.preparedSeed].filter(Boolean);
   return <Fold title={texts.run.attachments} name="attached" open={some.length > 0} hint={some.join(', ')}><Attachments {...props} /></Fold>;
 }
 

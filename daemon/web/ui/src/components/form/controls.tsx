@@ -15,6 +15,8 @@ export interface Form {
   change: (change: (tree: Tree) => void) => void;
   /** What is wrong with a field, or with what is in it, once the user has left it or asked for more. */
   error: (path: string) => string | undefined;
+  /** What should be known of a field's value, once the user has left it or asked for more. */
+  warning: (path: string) => string | undefined;
   /** Notes that the user has left a field. */
   touch: (path: string) => void;
   /** Takes an item out of a list. What is known of those behind it stays with them. */
@@ -25,6 +27,9 @@ export interface Form {
   type: (path: string, change: (tree: Tree) => TypedAddress | undefined) => void;
   /** Says of a control why what it shows cannot be said in the definition yet, or that it can. */
   hold: (path: string, why: string | undefined) => void;
+  /** The number of the disk that is the CD of the form, or -1, and what attaches one in its place or takes it away. */
+  disc: number;
+  attach: (path: string | undefined) => void;
 }
 
 const context = createContext<Form | null>(null);
@@ -97,7 +102,7 @@ export function Line({path, value, onText, number, required, ...rest}: LineProps
     if (onText) onText(trimmed);
     else form.change((t) => t.set(path, number && /^\d+$/.test(trimmed) ? Number(trimmed) : trimmed));
   };
-  return <TextField {...rest} value={typed} onValue={put} onBlur={() => form.touch(path)} error={form.error(path)} data-field={path} aria-required={required}
+  return <TextField {...rest} value={typed} onValue={put} onBlur={() => form.touch(path)} error={form.error(path)} warning={form.warning(path)} data-field={path} aria-required={required}
     {...(number ? {inputMode: 'numeric' as const} : {})} />;
 }
 

@@ -5,8 +5,8 @@ import {agentOf, mainPath, passwordOf, setAgent} from '../../lib/initial';
 import {adopted, isConvertible, useNative, type Native} from '../../lib/native';
 import type {TypedAddress} from '../../lib/nics';
 import {recordWithout, without} from '../../lib/paths';
-import {remarkAt, sentence} from '../../lib/remarks';
-import {preparedOf} from '../../lib/source';
+import {remarkAt, sentence, warningAt} from '../../lib/remarks';
+import {discAt, discName, preparedOf, setDisc} from '../../lib/source';
 import {answersOf, fileOf} from '../../lib/sysprep';
 import type {Tree} from '../../lib/tree';
 import type {Diagnostic, Image, Settings} from '../../lib/types';
@@ -71,6 +71,8 @@ function useFormOf({opened, lent, working: {work, put, replace}, diagnostics, at
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const tree = opened.tree;
   const main = mainPath(tree);
+  const [cd, setCd] = useState<string | null>(); // by its name; null when the user has taken it away
+  const disc = discAt(tree, cd);
   const said = lent ? [] : diagnostics; // which are about documents of another form
   const change = (how: (tree: Tree) => void, more: (work: Work) => Partial<Work> = () => ({})) => {
     if (lent) replace('run', (w) => adopted(w, lent), lent.diagnostics);
@@ -84,6 +86,10 @@ function useFormOf({opened, lent, working: {work, put, replace}, diagnostics, at
       if (path === 'verify') return texts.errors.verify;
       if (path === 'metadata.name' && !tree.text(path)) return texts.errors.name;
       const remark = remarkAt(said, path) ?? (path === `${main}.password` && passwordOf(tree, main).kind === 'hash' ? remarkAt(said, `${main}.passwordHash`) : undefined);
+      return remark && sentence(remark);
+    },
+    warning: (path) => {
+      const remark = attempted || touched.has(path) ? warningAt(said, path) : undefined;
       return remark && sentence(remark);
     },
     touch: (path) => setTouched((t) => (t.has(path) ? t : new Set([...t, path]))),
@@ -100,6 +106,11 @@ function useFormOf({opened, lent, working: {work, put, replace}, diagnostics, at
       });
     },
     hold: onHold,
+    disc,
+    attach: (path) => {
+      setCd(path === undefined ? null : discName(tree, disc));
+      change((t) => setDisc(t, path, disc));
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 // Lists of things in the form: users, files, disks and mounts, each thing with the few fields that people set by hand.
 import type {ComponentChildren} from 'preact';
 import {isHash, mainUser, passwordOf} from '../../lib/initial';
-import {discAt, freeDisk, isCD} from '../../lib/source';
+import {freeDisk, isCD} from '../../lib/source';
 import {counted} from '../../lib/words';
 import {fill} from '../../lib/texts';
 import texts from '../../texts/compose.json';
@@ -101,8 +101,7 @@ export function Files() {
 
 /** The disks beside the root disk and the CD that the form attaches, and with a guest that is told so what is mounted. */
 export function Disks({mounted}: {mounted: boolean}) {
-  const {tree, change} = useForm();
-  const disc = discAt(tree);
+  const {tree, change, disc} = useForm();
   const disks = numbers(tree.count('spec.disks')).filter((i) => tree.get(`spec.disks[${i}].root`) !== true && i !== disc);
   const mountable = disks.filter((i) => !isCD(tree, i));
   const diskItems = useItems('spec.disks');
