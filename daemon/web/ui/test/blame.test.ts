@@ -82,6 +82,24 @@ test('in plain files and in texts within other documents, too', () => {
   assert.deepEqual(places('Failed loading yaml blob. Invalid format at line 3 column 3', pod), ['line 3 document 1:11']);
 });
 
+test('in a config for Ignition, in whatever it stands', () => {
+  const json = JSON.stringify({ignition: {version: '3.4.0'}, passwd: {users: [{name: 'core'}]}, systemd: {units: [{name: 'shop.service', enabled: true}]}}, null, 2);
+  const butane = 'variant: fcos\nversion: 1.5.0\nstorage:\n  files:\n  - path: /etc/motd\n  - path: /etc/shop\nsystemd:\n  units:\n  - name: shop.service\n';
+  const machine = `apiVersion: vmseed.dev/v1alpha1\nkind: Machine\nspec:\n  dataSource: ignition\n  ignition:\n  - |\n${butane.replace(/^/gm, '    ')}`;
+  const cases: [string, string, string[]][] = [
+    ['the unit shop.service failed (exit-code)', json, ['units c:15']],
+    ['the unit shop.service failed (exit-code)', butane, ['units c:9']],
+    ['the unit shop.service failed (exit-code)', machine, ['spec.ignition c:15']],
+    ['the unit shop.service failed (exit-code)', JSON.stringify(JSON.parse(json)), ['units c:1']],
+    ['the unit getty@tty1.service failed (exit-code)', butane, []],
+    ['Ignition failed: failed to create user "core": exit status 1', json, ['users c:8']],
+    ['Ignition failed: failed to write file "/etc/shop": no space', butane, ['files c:6']],
+    ['warning at $.storage.files.0.path, line 1 col 2: odd', butane, ['files c:4']],
+    ['Failed to create user core', butane, []],
+  ];
+  for (const [text, document, want] of cases) assert.deepEqual(places(text, [{name: 'c', text: document}]), want, text);
+});
+
 test('a module that says nothing has its keys', () => {
   assert.deepEqual(causes(moduleClue('config-set_hostname'), [{name: 'u', text: '#cloud-config\nfqdn: a.b\n'}]).map((c) => c.line), [2]);
   assert.deepEqual(causes(moduleClue('unheard-of'), docs), []);

@@ -23,6 +23,8 @@ const words = texts.documents;
 /** What the documents' editor needs of its page. */
 export interface DocumentsProps {
   value: Doc[];
+  /** What screen readers call them, where there are several of it. */
+  label?: string;
   /** Called with all documents after each change by the user; without it they can only be read. */
   onChange?: ((documents: Doc[]) => void) | undefined;
   /** Called with all documents when converted ones take the place of others. */
@@ -36,7 +38,7 @@ export interface DocumentsProps {
 }
 
 /** Several named documents: edited, added by typing, pasting, dropping or picking files, removed, and converted to other forms. */
-export default function Documents({value, onChange, onReplace, diagnostics: said = none, settings, at}: DocumentsProps) {
+export default function Documents({value, label = words.label, onChange, onReplace, diagnostics: said = none, settings, at}: DocumentsProps) {
   const shown = value.length ? value : blank;
   const diagnostics = usePlaced(said, shown);
   const [open, setOpen] = useState(0);
@@ -67,7 +69,7 @@ export default function Documents({value, onChange, onReplace, diagnostics: said
   const name = doc.name || fill(words.untitled, {n: active + 1});
   const tabs = shown.map((d, i) => ({id: String(i), label: <TabLabel name={d.name || fill(words.untitled, {n: i + 1})} diagnostics={diagnosticsOf(diagnostics, shown, i)} />}));
   return (
-    <section class={`documents ${drop.over ? 'is-over' : ''}`} aria-label={words.label} {...drop.handlers}>
+    <section class={`documents ${drop.over ? 'is-over' : ''}`} aria-label={label} {...drop.handlers}>
       <Actions {...{value: shown, settings, onChange, onReplace, active, setOpen, add}} />
       <Tabs label={words.label} tabs={tabs} active={String(active)} onChange={(id) => { setOpen(Number(id)); setPlace(undefined); }}>
         <About {...{documents: shown, active, onChange}} />

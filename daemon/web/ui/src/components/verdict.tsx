@@ -1,13 +1,13 @@
 import type {ComponentChildren} from 'preact';
 import {useEffect, useRef, useState} from 'preact/hooks';
 import {duration} from '../lib/format';
-import {editAt, machinePath} from '../lib/linked';
+import {editAt, machinePath, ranAt} from '../lib/linked';
 import {fill} from '../lib/texts';
 import type {Trouble} from '../lib/trouble';
 import type {BootModule, Doc, FirstBoot, Machine} from '../lib/types';
 import {plural} from '../lib/words';
 import texts from '../texts/machine.json';
-import type {useGrounds} from '../lib/grounds';
+import type {Grounds, useGrounds} from '../lib/grounds';
 import {around} from './around';
 import {Button} from './button';
 import {Icon} from './icons';
@@ -44,7 +44,7 @@ export function Verdict({machine, boot, modules, grounds}: VerdictProps) {
     grounds.ask();
   };
   useEffect(() => {
-    if (!asked.current || grounds.of !== 'definition') return;
+    if (!asked.current || grounds.of === 'given') return;
     asked.current = false;
     // The button that had the focus is gone.
     (list.current?.querySelector<HTMLElement>('.troubles__causes a') ?? list.current)?.focus();
@@ -78,14 +78,14 @@ function useTroubles(boot: FirstBoot, modules: BootModule[], documents: Doc[] | 
 }
 
 /** What to do about it, and where the cause may be looked for. */
-function Remedy({machine: m, boot, grounds: {other, of, ask, definition}, found, children}: Pick<VerdictProps, 'machine' | 'boot' | 'grounds'> & {found: Trouble[]; /** Stands beside what can be done. */ children: ComponentChildren}) {
+function Remedy({machine: m, boot, grounds: {other, of, findable, ask, definition}, found, children}: Pick<VerdictProps, 'machine' | 'boot' | 'grounds'> & {found: Trouble[]; /** Stands beside what can be done. */ children: ComponentChildren}) {
   const run = <a href={machinePath(m.id, '/run')}>{words.run}</a>;
   const ignition = boot.result?.agent?.startsWith('Ignition');
   const advice = !ignition && around(other ? words.againOther[other] : words.again, run);
   return <>
-    <div class="row troubles__rest">{!other && of === 'given' && <Button small icon="search" onClick={ask}>{words.find}</Button>}{children}</div>
+    <div class="row troubles__rest">{findable && of === 'given' && <Button small icon="search" onClick={ask}>{words.find}</Button>}{children}</div>
     {definition.error !== undefined && <p>{words.findFailed} {definition.error}</p>}
-    <div role="status">{of === 'definition' && found.every((t) => t.causes.length === 0) && words.findNone}</div>
+    <div role="status">{of !== 'given' && found.every((t) => t.causes.length === 0) && words.findNone}</div>
     <p class="muted">{other && words.other[other]} {advice} {around(words.log, <a href="#log">{words.logTab}</a>)}</p>
   </>;
 }
@@ -94,7 +94,10 @@ function Remedy({machine: m, boot, grounds: {other, of, ask, definition}, found,
 const plain = (boot: FirstBoot): Trouble[] =>
   (boot.reasons ?? []).map((text) => ({severity: boot.result?.warnings?.includes(text) ? 'warning' : 'error', texts: [text], causes: []}));
 
-function TroubleItem({trouble: t, machine, of}: {trouble: Trouble; machine: Machine; of: 'given' | 'definition'}) {
+/** Where a cause is shown: the machine's own definition can be changed there. */
+const linkTo: Record<Grounds['of'], typeof editAt> = {given: () => '#files', run: (_, file, line) => ranAt(file, line), definition: editAt};
+
+function TroubleItem({trouble: t, machine, of}: {trouble: Trouble; machine: Machine; of: Grounds['of']}) {
   const [first = '', ...more] = t.texts;
   return (
     <li class="troubles__item">
@@ -106,7 +109,7 @@ function TroubleItem({trouble: t, machine, of}: {trouble: Trouble; machine: Mach
         {t.causes.length > 0 && (
           <ul class="troubles__causes">
             {t.causes.map((c) => (
-              <li key={`${c.file}:${c.line}`}><Icon name="edit" /><span>{around(words.cause, <code>{c.field}</code>)}, <a href={of === 'given' ? '#files' : editAt(machine, c.file, c.line)}>{fill(words.causeIn, {file: c.file, line: c.line})}</a></span></li>
+              <li key={`${c.file}:${c.line}`}><Icon name="edit" /><span>{around(words.cause, <code>{c.field}</code>)}, <a href={linkTo[of](machine, c.file, c.line)}>{fill(words.causeIn, {file: c.file, line: c.line})}</a></span></li>
             ))}
           </ul>
         )}

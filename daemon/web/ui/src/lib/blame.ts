@@ -49,6 +49,15 @@ const modules: Record<string, Key[]> = {
   units: [['', 'units'], ['', 'ignition'], ['', 'userData']], wireguard: [['wireguard']], write_files: [['write_files', 'files']], write_files_deferred: [['write_files', 'files']], yum_add_repo: [['yum_repos']], zypper_add_repo: [['zypper']],
 };
 
+/** The same parts of a config for Ignition or Butane, which the native form has within spec.ignition. */
+const ignition: Record<string, Key[]> = {
+  units: [['units', 'ignition']], users_groups: [['users', 'ignition'], ['groups', 'ignition']], write_files: [['files', 'ignition'], ['directories', 'ignition'], ['links', 'ignition']],
+  disk_setup: [['disks', 'ignition'], ['filesystems', 'ignition'], ['raid', 'ignition'], ['luks', 'ignition']],
+};
+
+/** Complaints of Ignition, and of the reporter of its guests. */
+const ofIgnition = /^Ignition failed|\$\.(?:passwd|storage|systemd)\.|^the unit \S+ failed|^the config enables /;
+
 /** What messages say without the name of a module, and the module that says it. */
 const phrases: [RegExp, string][] = [
   [/Failed to (?:create|add|set|lock|unlock|expire)[^'"]*\b(?:user|password)/i, 'users_groups'], [/\buseradd\b|\busermod\b|\bchpasswd\b|\bgroupadd\b/, 'users_groups'],
@@ -72,7 +81,7 @@ export function clue(text: string): Clue {
   ].map((m) => moduleName(m[1] ?? '')).filter((m) => m in modules);
   const phrased = phrases.filter(([expression]) => expression.test(text)).map(([, m]) => m);
   const names = [...new Set([...(phrased.includes('runcmd') ? ['runcmd'] : []), ...named, ...phrased])].slice(0, 2);
-  const keys = names.flatMap((n) => modules[n] ?? []).concat(schemaKeys(text));
+  const keys = names.flatMap((n) => [...modules[n] ?? [], ...(ofIgnition.test(text) ? ignition[n] ?? [] : [])]).concat(schemaKeys(text));
   const out: Clue = {keys, words: wordsOf(text)};
   const line = /(?:yaml blob|cloud-config|user-?data).*?line (\d+)/is.exec(text);
   if (line) out.line = Number(line[1]);
@@ -140,11 +149,11 @@ function textPlaces(c: Clue, text: string): Pick<Found, 'field' | 'line' | 'exac
   }
   return c.keys.flatMap(([key]) => {
     if (!key) return [];
-    const m = new RegExp(`^([ \\t]*)["']?${key}["']?[ \\t]*:`, 'm').exec(text);
+    const m = new RegExp(`^([ \\t]*)["']?${key}["']?[ \\t]*:`, 'm').exec(text) ?? new RegExp(`[{,][ \\t]*"${key}"[ \\t]*:`).exec(text); // JSON may be on one line
     if (!m) return [];
     const rest = text.slice(m.index + m[0].length);
-    const next = new RegExp(`^[ \\t]{0,${m[1]?.length ?? 0}}[^\\s#-]`, 'm').exec(rest.slice(1));
-    const end = m.index + m[0].length + (next ? next.index + 1 : rest.length);
+    const next = new RegExp(`\\n[ \\t]{0,${m[1]?.length ?? 0}}[^\\s#-]`).exec(rest);
+    const end = m.index + m[0].length + (next ? next.index : rest.length);
     const at = wordAt(text, c.words, m.index, end);
     return [{field: key, line: lineOf(at ?? m.index + (m[1]?.length ?? 0)), exact: at !== undefined}];
   });

@@ -3,7 +3,7 @@
 import {useEffect, useState} from 'preact/hooks';
 import {get, Problem, render} from './api';
 import {machinePath} from './linked';
-import type {Machine, RenderResult, Seed} from './types';
+import type {Machine, RenderResult, RunResult, Seed} from './types';
 
 /** hasFiles reports whether there is something to read in a seed. */
 export const hasFiles = (s: Seed | undefined): boolean =>
@@ -19,14 +19,22 @@ export interface Asked {
   error?: unknown;
 }
 
-/** useSeed asks for a seed whenever the key changes; nothing is asked for an empty key. */
-function useSeed(key: string, ask: (signal: AbortSignal) => Promise<RenderResult>): Asked {
-  const [state, setState] = useState<Asked & {key: string}>({asked: false, key: ''});
+/** What came of a question. */
+interface Answer<T> {
+  /** What there is; nothing when there is none. */
+  value?: T;
+  asked: boolean;
+  error?: unknown;
+}
+
+/** useAnswer asks whenever the key changes; nothing is asked for an empty key. */
+function useAnswer<T>(key: string, ask: (signal: AbortSignal) => Promise<T>): Answer<T> {
+  const [state, setState] = useState<Answer<T> & {key: string}>({asked: false, key: ''});
   useEffect(() => {
     if (!key) return undefined;
     const flight = new AbortController();
     ask(flight.signal).then(
-      (r) => setState({asked: true, key, ...(r.seeds[0] ? {seed: r.seeds[0]} : {}), ...(r.maskedOnly ? {maskedOnly: true} : {})}),
+      (value) => setState({asked: true, key, value}),
       (error: unknown) => {
         if (flight.signal.aborted) return;
         setState(error instanceof Problem && error.status === 404 ? {asked: true, key} : {asked: true, key, error});
@@ -34,6 +42,12 @@ function useSeed(key: string, ask: (signal: AbortSignal) => Promise<RenderResult
     return () => flight.abort();
   }, [key]);
   return state.key === key ? state : {asked: false};
+}
+
+/** useSeed asks for a seed in the same way. */
+function useSeed(key: string, ask: (signal: AbortSignal) => Promise<RenderResult>): Asked {
+  const {value, asked, error} = useAnswer(key, ask);
+  return {asked, ...(value?.seeds[0] ? {seed: value.seeds[0]} : {}), ...(value?.maskedOnly ? {maskedOnly: true} : {}), ...(error !== undefined ? {error} : {})};
 }
 
 /** What the files of a preview are compared with: those that the guest was given last, or those that the saved definition makes. */
@@ -61,10 +75,18 @@ export function useBase(machine: Machine | undefined, seed: Seed | undefined, so
   return baseOf(seed, given, saved);
 }
 
+/** runOf tells the runs of a machine apart, and one that is over from itself. */
+const runOf = (machine: Machine | undefined, reveal: boolean): string => (machine ? `${machine.id} ${machine.started ?? ''} ${machine.ended ?? ''} ${reveal}` : '');
+
 /** useGiven asks what the guest was given at its last start, again at each new start, and with its secrets only when they are to be seen. */
 export function useGiven(machine: Machine | undefined, reveal: boolean): Asked {
-  const key = machine ? `${machine.id} ${machine.started ?? ''} ${machine.ended ?? ''} ${reveal}` : '';
-  return useSeed(key, (signal) => get<RenderResult>(machinePath(machine?.id ?? '', reveal ? '/seed?reveal=true' : '/seed'), signal));
+  return useSeed(runOf(machine, reveal), (signal) => get<RenderResult>(machinePath(machine?.id ?? '', reveal ? '/seed?reveal=true' : '/seed'), signal));
+}
+
+/** useRan asks for the documents that the current or last run was started with, of a machine that has had one. */
+export function useRan(machine: Machine | undefined, reveal: boolean): Answer<RunResult> {
+  const ran = machine?.started ? machine : undefined;
+  return useAnswer(runOf(ran, reveal), (signal) => get<RunResult>(machinePath(ran?.id ?? '', reveal ? '/run?reveal=true' : '/run'), signal));
 }
 
 /** useKept asks what the definition that is kept makes for a data source, or for its own. */

@@ -9,9 +9,15 @@ export function editAt(m: Pick<Machine, 'id'>, file: string, line: number): stri
   return machinePath(m.id, `/edit#${new URLSearchParams({file, line: String(line)})}`);
 }
 
+/** ranAt is the tab of a machine's page that shows what its run was started with, open at a line of one of those documents. */
+export const ranAt = (file: string, line: number): string => `#definition?${new URLSearchParams({file, line: String(line)})}`;
+
+/** tabOf is the tab that the part of an address behind # names. */
+export const tabOf = (hash: string): string => hash.replace(/^#/, '').split('?', 1)[0] ?? '';
+
 /** linkedPlace is the place that the part of an address behind # names, as a remark without words. */
 export function linkedPlace(hash: string): Diagnostic | undefined {
-  const query = new URLSearchParams(hash.replace(/^#/, ''));
+  const query = new URLSearchParams(hash.replace(/^#(\w+\?)?/, ''));
   const line = Number(query.get('line'));
   const file = query.get('file');
   if (!file || !Number.isInteger(line) || line < 1) return undefined;

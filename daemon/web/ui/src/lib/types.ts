@@ -163,6 +163,9 @@ export interface RenderRequest extends Settings {
 /** firstBoot, of a machine that there is: whether a start with initialize would run first boot. maskedOnly: the secrets that were asked for are not kept. */
 export interface RenderResult { seeds: Seed[]; diagnostics: Diagnostic[]; firstBoot?: boolean; maskedOnly?: boolean }
 
+/** What the current or last run was started with. own: it was given for that run alone. maskedOnly: the run is over, and its secrets are not kept. */
+export interface RunResult { documents: Doc[]; own?: boolean; maskedOnly?: boolean }
+
 export interface Template {
   id: string;
   name: string;

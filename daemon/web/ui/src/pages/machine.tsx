@@ -9,6 +9,7 @@ import {Notice} from '../components/notice';
 import {Pill, StatusPill} from '../components/status';
 import {Tabs} from '../components/tabs';
 import {useGrounds} from '../lib/grounds';
+import {tabOf} from '../lib/linked';
 import {problemText} from '../lib/problem';
 import type {Machine} from '../lib/types';
 import {useMachine, type Live, type MachineData} from '../lib/usemachine';
@@ -89,7 +90,7 @@ function Overview({machine: m, changes, pulse}: {machine: Machine; changes: numb
 
 /** useTab keeps the tab in the address, so that it is still there after a reload and can be linked to. */
 function useTab(): [TabName, (tab: TabName) => void] {
-  const read = (): TabName => tabs.find((t) => t === location.hash.slice(1)) ?? 'overview';
+  const read = (): TabName => tabs.find((t) => t === tabOf(location.hash)) ?? 'overview';
   const [tab, set] = useState(read);
   useEffect(() => {
     const changed = () => set(read());
