@@ -58,7 +58,7 @@ func checkOpenEnds(t *Tree) []Problem {
 func checkMachinePaths(t *Tree) []Problem {
 	var dirs []string
 	add := func(dir string) {
-		everywhere := []string{"/", "/root", "/home", "/tmp", "/src", "/app", "/usr/local/go", "/usr/lib/go", "."}
+		everywhere := []string{"/", "/root", "/home", "/tmp", "/dev/shm", "/src", "/app", "/usr/local/go", "/usr/lib/go", "."}
 		if dir = filepath.Clean(dir); filepath.IsAbs(dir) && !slices.Contains(everywhere, dir) {
 			dirs = append(dirs, regexp.QuoteMeta(dir))
 		}

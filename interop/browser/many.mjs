@@ -58,8 +58,9 @@ const walk = () => page.evaluate(async () => {
 const other = await context.newPage();
 await other.goto('/images');
 await page.bringToFront();
-const renamed = (n) => (n % 10 === 0 ? `${nameOf(n)}-renamed` : nameOf(n));
-const wanted = Array.from({length: number}, (_, i) => renamed(number - i));
+const made = await other.evaluate(async () => (await (await fetch('/api/v1/machines')).json()).machines.map((m) => m.name));
+assert.equal(made.length, number);
+const wanted = made.toReversed().map((name) => (name.endsWith('0') ? `${name}-renamed` : name));
 const rename = other.evaluate(async () => {
   const {machines} = await (await fetch('/api/v1/machines')).json();
   for (const m of machines.filter(({name}) => name.endsWith('0'))) {
