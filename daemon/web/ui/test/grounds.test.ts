@@ -13,7 +13,7 @@ const definition = [{name: 'web.yaml', text: 'apiVersion: vmseed.dev/v1alpha1\ns
 const complaint = 'Failed to run module scripts-user (scripts in /var/lib/cloud/instance/scripts)';
 const blamed = (g: ReturnType<typeof groundsOf>) => causes(clue(complaint), g.documents).map((c) => `${c.field} ${c.file}:${c.line}`);
 
-const ran = (own = false): RunResult => ({documents: [{name: 'run.yaml', text: 'apiVersion: vmseed.dev/v1alpha1\nspec:\n  users: []\n  runcmd: [false]\n'}], ...(own ? {own} : {}), maskedOnly: true});
+const ran = (own = false): RunResult => ({documents: [{name: 'run.yaml', text: 'apiVersion: vmseed.dev/v1alpha1\nspec:\n  users: [{name: a, password: ******}]\n  runcmd: [false]\n'}], ...(own ? {own} : {}), maskedOnly: true});
 
 test('complaints are held against what the guest was given, until the definition is asked for', () => {
   const found = {given: given(mine), kept: given(mine), ran: ran()};

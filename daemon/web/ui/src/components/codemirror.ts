@@ -68,7 +68,7 @@ const look = EditorView.theme({
   '.cm-cursor': {borderLeftColor: 'var(--c-text)'},
   '.cm-selectionBackground, &.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground': {backgroundColor: 'var(--c-selection)'},
   '.cm-activeLine': {backgroundColor: 'transparent'},
-  '&.cm-focused .cm-activeLine': {backgroundColor: 'color-mix(in srgb, var(--c-accent) 7%, transparent)'},
+  '&.cm-focused .cm-activeLine:not(.cm-changedLine, .cm-insertedLine)': {backgroundColor: 'color-mix(in srgb, var(--c-accent) 7%, transparent)'},
   '.cm-gutters': {backgroundColor: 'var(--c-surface)', color: 'var(--c-muted)', border: 'none', paddingLeft: '4px'},
   '.cm-activeLineGutter': {backgroundColor: 'transparent', color: 'var(--c-text)'},
   '.cm-lineNumbers .cm-gutterElement': {minWidth: '24px', padding: '0 4px 0 2px'},
@@ -148,7 +148,8 @@ function editing(onChange: (text: string) => void): Extension {
 
 /** A text that can only be read takes the focus and has a cursor all the same, so that the keyboard scrolls, selects and searches it; a phone
  * shows no keyboard for it. */
-const reading: Extension = [EditorState.readOnly.of(true), EditorView.editable.of(false), EditorView.contentAttributes.of({'aria-readonly': 'true'}), keymap.of([...defaultKeymap, ...searchKeymap, ...foldKeymap]), decodedView];
+const reading: Extension = [EditorState.readOnly.of(true), EditorView.editable.of(false), EditorView.contentAttributes.of({'aria-readonly': 'true'}),
+  highlightActiveLine(), keymap.of([...defaultKeymap, ...searchKeymap, ...foldKeymap]), decodedView];
 
 const comparison = (original: string | undefined): Extension =>
   original === undefined ? [] : [foldedLines, unifiedMergeView({original, mergeControls: false, gutter: true, highlightChanges: true, syntaxHighlightDeletions: false,

@@ -36,7 +36,9 @@ export function Attachments({images, dataSource}: AttachmentsProps) {
 export function AttachmentsFold(props: AttachmentsProps) {
   const {tree, disc} = useForm();
   const some = [disc >= 0 && texts.run.cd, preparedOf(tree) !== undefined && texts.run.preparedSeed].filter(Boolean);
-  return <Fold title={texts.run.attachments} name="attached" open={some.length > 0} hint={some.join(', ')}><Attachments {...props} /></Fold>;
+  const open = useRef(false); // and stays so when the last one is taken away, by a control in it
+  open.current ||= some.length > 0;
+  return <Fold title={texts.run.attachments} name="attached" open={open.current} hint={some.join(', ')}><Attachments {...props} /></Fold>;
 }
 
 /** What can be attached, and how it is picked. */
