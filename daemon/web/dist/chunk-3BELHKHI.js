@@ -1,1 +1,0 @@
-import{p as e,q as i}from"./chunk-LIPSDWCB.js";function f(t){if(!(t instanceof i))return t instanceof Error?t.message:String(t);if(t.status===0)return e.unreachable;if(t.status===401)return e.ended;let n=t.diagnostics.find(s=>s.severity==="error");return n?`${n.summary}${n.remedy?"; "+n.remedy:""}`:t.detail||t.title}export{f as a};

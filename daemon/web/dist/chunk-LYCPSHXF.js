@@ -1,1 +1,0 @@
-import{e as a,f as s}from"./chunk-LIPSDWCB.js";function r(e){let[c,o]=a(()=>matchMedia(e).matches);return s(()=>{let t=matchMedia(e),n=()=>o(t.matches);return n(),t.addEventListener("change",n),()=>t.removeEventListener("change",n)},[e]),c}export{r as a};
