@@ -81,6 +81,10 @@ func connect(t *testing.T) cables {
 		namespace, command, _ := strings.Cut(line, ": ")
 		run(t, "ip", append([]string{"-n", namespace}, strings.Fields(command)...)...)
 	}
+	// New namespaces take over what the machine does with packets for others.
+	for _, namespace := range []string{c.pod, c.guest} {
+		in(t, namespace, "sh", "-c", "echo 0 >/proc/sys/net/ipv4/ip_forward; echo 0 >/proc/sys/net/ipv6/conf/all/forwarding")
+	}
 	// A client for IPv6 needs its link-local address at once.
 	in(t, c.guest, "sh", "-c", "echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad")
 	run(t, "ip", "-n", c.guest, "link", "set", "eth0", "up")
