@@ -26,6 +26,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/vmseed/vmseed/image/imagetest"
 )
 
 func TestRegistryFaults(t *testing.T) {
@@ -195,11 +197,11 @@ func TestCompressions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		holds(t, resolve(t, s, h.push(t, fmt.Sprintf("web:%d", n), containerOf(t, "amd64", l)), amd64), data)
+		holds(t, resolve(t, s, h.push(t, fmt.Sprintf("web:%d", n), imagetest.Container(t, "amd64", l)), amd64), data)
 	}
 	data := disk(7, 200_000)
 	l := static.NewLayer(archiveOf(t, file{name: "disk/d", data: data}), types.OCIUncompressedLayer)
-	holds(t, resolve(t, s, h.push(t, "web:plain", containerOf(t, "amd64", l)), amd64), data)
+	holds(t, resolve(t, s, h.push(t, "web:plain", imagetest.Container(t, "amd64", l)), amd64), data)
 }
 
 // writeLayout writes images into a layout by their tags.
@@ -327,7 +329,7 @@ func TestDamagedLocalContainers(t *testing.T) {
 	holds(t, resolve(t, s, parse(t, "oci:"+dir), amd64), data)
 
 	saved := filepath.Join(t.TempDir(), "saved.tar")
-	if err := tarball.WriteToFile(saved, name.MustParseReference("team/web:1"), containerOf(t, "amd64", static.NewLayer(archiveOf(t, file{name: "disk/d", data: data}), types.DockerUncompressedLayer))); err != nil {
+	if err := tarball.WriteToFile(saved, name.MustParseReference("team/web:1"), imagetest.Container(t, "amd64", static.NewLayer(archiveOf(t, file{name: "disk/d", data: data}), types.DockerUncompressedLayer))); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(saved)

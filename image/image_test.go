@@ -24,7 +24,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/vmseed/vmseed/image/imagetest"
 )
 
 // disk returns the bytes of a qcow2 image of version 3 for a disk of 1 GiB: a header and noise.
@@ -71,36 +72,12 @@ func archiveOf(t testing.TB, files ...file) []byte {
 
 func layerOf(t testing.TB, files ...file) v1.Layer {
 	t.Helper()
-	text := archiveOf(t, files...)
-	l, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
-
-// containerOf makes a container image of layers, for an architecture.
-func containerOf(t testing.TB, arch string, layers ...v1.Layer) v1.Image {
-	t.Helper()
-	img, err := mutate.AppendLayers(empty.Image, layers...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	config = config.DeepCopy()
-	config.Architecture, config.OS = arch, "linux"
-	if img, err = mutate.ConfigFile(img, config); err != nil {
-		t.Fatal(err)
-	}
-	return img
+	return imagetest.Layer(t, archiveOf(t, files...))
 }
 
 // containerDisk is the image that KubeVirt's documentation has people build.
 func containerDisk(t testing.TB, data []byte) v1.Image {
-	return containerOf(t, "amd64", layerOf(t, file{name: "disk/", kind: tar.TypeDir}, file{name: "disk/web.qcow2", data: data}))
+	return imagetest.Container(t, "amd64", layerOf(t, file{name: "disk/", kind: tar.TypeDir}, file{name: "disk/web.qcow2", data: data}))
 }
 
 // hub is a registry on this host that counts what is asked of it.
@@ -393,7 +370,7 @@ func layered(t *testing.T, layers [][]file) v1.Image {
 	for _, l := range layers {
 		all = append(all, layerOf(t, l...))
 	}
-	return containerOf(t, "amd64", all...)
+	return imagetest.Container(t, "amd64", all...)
 }
 
 func TestRefusesContainers(t *testing.T) {

@@ -39,6 +39,7 @@ var layers = []layer{
 	{of: "seed", may: words, pure: true, why: "a noun that knew more than how it is said would drag that into every plug-in"},
 	{of: "image", may: append([]string{"format/qcow2", "internal/atomicfile", "internal/bounded"}, words...), libraries: []string{"github.com/google/go-containerregistry/..."},
 		why: "a guest image is bytes with a name, for the command, the daemon and the node alike"},
+	{of: "image/imagetest", libraries: []string{"github.com/google/go-containerregistry/..."}, why: "container images for tests know nothing of those who fetch them"},
 	{of: "report/intake", may: append([]string{"report", "machine", "format/cloudconfig"}, words...), why: "what guests say over HTTP is taken in one place, wherever they are served"},
 	{of: "report", may: append([]string{"machine"}, words...), why: "the guest's word is judged the same way by command, daemon and node"},
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -20,14 +19,12 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/hypervisor"
 	"github.com/vmseed/vmseed/image"
+	"github.com/vmseed/vmseed/image/imagetest"
 	"github.com/vmseed/vmseed/internal/boot"
 	"github.com/vmseed/vmseed/internal/supervisor"
 	"github.com/vmseed/vmseed/machine"
@@ -43,25 +40,7 @@ func pushed(t *testing.T, repository string) (ref string, disk []byte) {
 	t.Cleanup(srv.Close)
 	ref = strings.TrimPrefix(srv.URL, "http://") + "/" + repository
 	disk = append([]byte("a raw disk"), make([]byte, 100_000)...)
-	var layer bytes.Buffer
-	w := tar.NewWriter(&layer)
-	if err := w.WriteHeader(&tar.Header{Name: "disk/d.img", Size: int64(len(disk)), Mode: 0o444}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write(disk); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	l, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(layer.Bytes())), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	img, err := mutate.AppendLayers(empty.Image, l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := imagetest.Disk(t, runtime.GOARCH, "disk/d.img", disk)
 	at, err := name.ParseReference(ref)
 	if err != nil {
 		t.Fatal(err)

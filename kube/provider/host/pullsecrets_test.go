@@ -1,8 +1,6 @@
 package host
 
 import (
-	"archive/tar"
-	"bytes"
 	"io"
 	"log"
 	"net/http"
@@ -17,16 +15,14 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/vmseed/vmseed/diag"
 	"github.com/vmseed/vmseed/image"
+	"github.com/vmseed/vmseed/image/imagetest"
 )
 
 // privateRegistry is a registry that only robot:sesame may use, with the container disk team/disk:1. It returns its host.
@@ -43,35 +39,7 @@ func privateRegistry(t *testing.T) string {
 	}))
 	t.Cleanup(s.Close)
 	host := strings.TrimPrefix(s.URL, "http://")
-	var archive bytes.Buffer
-	w := tar.NewWriter(&archive)
-	disk := make([]byte, 4096)
-	if err := w.WriteHeader(&tar.Header{Name: "disk/disk.img", Mode: 0o644, Size: int64(len(disk))}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write(disk); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive.Bytes())), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	img, err := mutate.AppendLayers(empty.Image, layer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	config = config.DeepCopy()
-	config.Architecture, config.OS = runtime.GOARCH, "linux"
-	if img, err = mutate.ConfigFile(img, config); err != nil {
-		t.Fatal(err)
-	}
+	img := imagetest.Disk(t, runtime.GOARCH, "disk/disk.img", make([]byte, 4096))
 	at, err := name.ParseReference(host + "/team/disk:1")
 	if err != nil {
 		t.Fatal(err)
