@@ -85,7 +85,7 @@ export async function showsHostile(page) {
   const shown = found(await scrolledBack(page));
   for (const tab of ['Files', 'Definition', 'Events']) {
     await page.getByRole('tab', {name: tab, exact: true}).click();
-    await page.getByRole('tabpanel').waitFor();
+    await page.getByRole('tabpanel', {name: tab, exact: true}).waitFor();
     await page.locator('main [aria-busy="true"]').first().waitFor({state: 'detached'});
     await isText(page, tab);
   }
