@@ -1,6 +1,6 @@
 // A browser at the page of a daemon. The environment says where that is, and who logs in; see page_test.go.
 import {chromium} from 'playwright-core';
-import {mkdir, writeFile} from 'node:fs/promises';
+import {mkdir, readFile, writeFile} from 'node:fs/promises';
 import path from 'node:path';
 
 /** What the test that runs a script tells it. */
@@ -8,6 +8,9 @@ export const told = {
   url: process.env.PAGE_URL ?? '', user: process.env.PAGE_USER ?? '', password: process.env.PAGE_PASSWORD ?? '',
   browser: process.env.PAGE_BROWSER ?? '/usr/bin/chromium', pictures: process.env.PAGE_PICTURES ?? '', illustrations: process.env.PAGE_ILLUSTRATIONS ?? '',
 };
+
+/** The page of the documentation that shows pictures of these. */
+const howTo = new URL('../../docs/how-to/page.md', import.meta.url);
 
 /** The limit of everything that is waited for: these machines may be busy. */
 export const limit = 300_000;
@@ -68,9 +71,9 @@ export async function picture(page, name) {
   await page.screenshot({path: path.join(told.pictures, name + '.png'), fullPage: false, animations: 'disabled'});
 }
 
-/** illustrate makes a picture of the how-to, if those are wanted: small, and without what is over the page for a moment. */
+/** illustrate makes a picture, if those are wanted and the how-to shows this one: small, and without what is over the page for a moment. */
 export async function illustrate(page, name) {
-  if (!told.illustrations) return;
+  if (!told.illustrations || !(await readFile(howTo, 'utf8')).includes(`images/${name}.webp`)) return;
   await mkdir(told.illustrations, {recursive: true});
   const session = await page.context().newCDPSession(page);
   const {data} = await session.send('Page.captureScreenshot', {format: 'webp', quality: 60});
