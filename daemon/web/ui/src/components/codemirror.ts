@@ -110,9 +110,9 @@ const look = EditorView.theme({
   '&.cm-focused .cm-matchingBracket': {backgroundColor: 'var(--c-accent-soft)', outline: '1px solid var(--c-accent)'},
   '.cm-changedLine, &.cm-merge-b .cm-changedLine, .cm-inlineChangedLine': {backgroundColor: 'var(--c-added-soft)'},
   // A line below what has changed: a darker ground would take the words' contrast.
-  '&.cm-merge-b .cm-changedText': {background: 'none', boxShadow: 'inset 0 -2px var(--c-ok)'},
+  '&.cm-merge-b .cm-changedText': {background: 'none', boxShadow: 'inset 0 -1px color-mix(in srgb, var(--c-ok) 45%, transparent)'},
   '.cm-deletedChunk': {backgroundColor: 'var(--c-removed-soft)', padding: '0 12px 0 6px'},
-  '&.cm-merge-b .cm-deletedText, .cm-deletedChunk .cm-deletedText': {background: 'none', boxShadow: 'inset 0 -2px var(--c-bad)', textDecoration: 'none'},
+  '&.cm-merge-b .cm-deletedText, .cm-deletedChunk .cm-deletedText': {background: 'none', boxShadow: 'inset 0 -1px color-mix(in srgb, var(--c-bad) 45%, transparent)', textDecoration: 'none'},
   '.cm-changeGutter': {width: '3px', paddingLeft: '0'},
   '&.cm-merge-b .cm-changedLineGutter': {background: 'var(--c-ok)'},
   '.cm-deletedLineGutter': {background: 'var(--c-bad)'},
