@@ -19,20 +19,13 @@ func (d *Daemon) Given(ctx context.Context, id string) (Rendering, error) {
 	if err != nil {
 		return Rendering{}, err
 	}
-	never := &NotFoundError{Kind: "run of the machine", ID: id}
-	if !s.Status.Running() || s.Status == WaitForLaunch {
-		var kept []byte
-		if s.run.Kept {
-			kept, err = d.store.Get(store.Meta, givenID(s.ID))
-		}
-		if err == nil && kept == nil {
-			err = never
-		}
+	if !s.goesOn() {
+		kept, err := d.kept(s, givenID(s.ID))
 		return Rendering{Copy: kept}, err
 	}
 	given, err := d.readGiven(s)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = never
+		err = neverRan(s)
 	}
 	if err != nil {
 		return Rendering{}, err
@@ -55,17 +48,11 @@ func (d *Daemon) Ran(ctx context.Context, id string) (Ran, error) {
 	if err != nil {
 		return Ran{}, err
 	}
-	if s.Status.Running() && s.Status != WaitForLaunch {
+	if s.goesOn() {
 		m, _ := d.machine(ctx, s.owned(), s.ran())
 		return Ran{Machine: m, Documents: s.ran(), Own: s.RunOnce}, nil
 	}
-	var kept []byte
-	if s.run.Kept {
-		kept, err = d.store.Get(store.Meta, ranID(s.ID))
-	}
-	if err == nil && kept == nil {
-		err = &NotFoundError{Kind: "run of the machine", ID: id}
-	}
+	kept, err := d.kept(s, ranID(s.ID))
 	if err != nil {
 		return Ran{}, err
 	}
@@ -73,6 +60,22 @@ func (d *Daemon) Ran(ctx context.Context, id string) (Ran, error) {
 	err = json.Unmarshal(kept, &r)
 	return Ran{Documents: fromRecords(r.Documents), Own: r.Own, Copy: true}, err
 }
+
+// goesOn reports whether the last run is not over, and the next one not only on its way.
+func (s *state) goesOn() bool { return s.Status.Running() && s.Status != WaitForLaunch }
+
+// kept returns the copy of this id that is kept of the last run.
+func (d *Daemon) kept(s *state, id string) (text []byte, err error) {
+	if s.run.Kept {
+		text, err = d.store.Get(store.Meta, id)
+	}
+	if err == nil && text == nil {
+		err = neverRan(s)
+	}
+	return text, err
+}
+
+func neverRan(s *state) error { return &NotFoundError{Kind: "run of the machine", ID: s.ID} }
 
 // Ran is what a run was started with.
 type Ran struct {

@@ -404,7 +404,7 @@ func (d *Daemon) Update(ctx context.Context, id string, change func(*Machine) er
 		if next.Started.IsZero() && placed.Name != "" {
 			next.Login = boot.Login(placed, boot.Options{Login: d.defaults(next.Template).Login})
 		}
-		if m.Name != next.Name || m.Delivery != next.Delivery || !sameDocuments(m.Documents, next.Documents) || !sameDocuments(m.FirstBootDocuments, next.FirstBootDocuments) {
+		if m.Name != next.Name || m.Delivery != next.Delivery || !SameDocuments(m.Documents, next.Documents) || !SameDocuments(m.FirstBootDocuments, next.FirstBootDocuments) {
 			next.Revision++
 		}
 		if next.Status.Running() && next.started == nil {
@@ -438,7 +438,7 @@ func (d *Daemon) changed(ctx context.Context, s *state, m Machine) (machine.Mach
 	named := s.owned()
 	named.name = m.Name
 	placed, l := d.machine(ctx, named, m.Documents)
-	if l.HasErrors() && sameDocuments(m.Documents, s.Documents) {
+	if l.HasErrors() && SameDocuments(m.Documents, s.Documents) {
 		if _, before := d.machine(ctx, s.owned(), s.Documents); before.HasErrors() {
 			return machine.Machine{}, nil
 		}
@@ -446,7 +446,8 @@ func (d *Daemon) changed(ctx context.Context, s *state, m Machine) (machine.Mach
 	return placed, l
 }
 
-func sameDocuments(a, b []Document) bool {
+// SameDocuments reports whether documents have the same names and texts, in the same order.
+func SameDocuments(a, b []Document) bool {
 	return slices.EqualFunc(a, b, func(x, y Document) bool { return x.Name == y.Name && x.Text.Equal(y.Text) })
 }
 

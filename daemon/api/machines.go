@@ -257,8 +257,7 @@ func (a *api) checkUpdate(r *http.Request, id string, q client.UpdateRequest, p 
 	if err != nil {
 		return err
 	}
-	same := func(x, y daemon.Document) bool { return x.Name == y.Name && x.Text.Equal(y.Text) }
-	changed := len(p.machines) == 1 && !slices.EqualFunc(p.machines[0], m.Documents, same)
+	changed := len(p.machines) == 1 && !daemon.SameDocuments(p.machines[0], m.Documents)
 	if !changed && (q.Delivery == "" || q.Delivery == m.Delivery) {
 		return nil
 	}
