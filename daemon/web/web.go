@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/vmseed/vmseed/daemon/auth"
@@ -93,10 +92,12 @@ type methods struct {
 // ServeHTTP answers a request.
 func (m *methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protect(w.Header())
-	if allowed := m.allowed(r); len(allowed) > 0 && !slices.Contains(allowed, r.Method) {
-		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		m.site.refuse(w, r, http.StatusMethodNotAllowed)
-		return
+	if _, pattern := m.mux.Handler(r); pattern == "/" {
+		if allowed := m.allowed(r); len(allowed) > 0 {
+			w.Header().Set("Allow", strings.Join(allowed, ", "))
+			m.site.refuse(w, r, http.StatusMethodNotAllowed)
+			return
+		}
 	}
 	m.mux.ServeHTTP(w, r)
 }
