@@ -99,8 +99,7 @@ func Check(ctx context.Context, vmi *unstructured.Unstructured, c Cluster) Revie
 	seen := &recorder{config: c.configMap()}
 	machines, problems := kubevirt.Frontend{}.Read(ctx, frontend.Source{Documents: docs, Resolver: seen})
 	for _, d := range append(r.Problems, problems...) {
-		commandsOwn := d.Code == kubevirt.CodeNoGuest && strings.HasSuffix(d.Field, ".imagePullSecret") // a node does use it
-		if d.Code != kubevirt.CodeMissingObject && d.Code != kubevirt.CodeMissingKey && !commandsOwn {
+		if d.Code != kubevirt.CodeMissingObject && d.Code != kubevirt.CodeMissingKey && !OfPullSecret(d) {
 			d.Range, d.Related = diag.Range{}, nil
 			seen.problems = append(seen.problems, d)
 		}
@@ -256,4 +255,10 @@ func version(vmi *unstructured.Unstructured) string {
 		}
 	}
 	return vmi.GetAPIVersion()
+}
+
+// OfPullSecret reports whether a diagnostic of the front end is that the Secret of a container disk has no effect: that is so for
+// the command, while a node uses it.
+func OfPullSecret(d diag.Diagnostic) bool {
+	return d.Severity == diag.Note && d.Code == kubevirt.CodeNoGuest && strings.HasSuffix(d.Field, ".imagePullSecret")
 }

@@ -48,8 +48,8 @@ func advised(l diag.List) diag.List {
 		if d.Severity == diag.Note && strings.Contains(d.Summary, "--volume") {
 			continue // a claim, which the node looks for itself
 		}
-		if d.Severity == diag.Note && d.Code == kubevirt.CodeNoGuest && strings.HasSuffix(d.Field, ".imagePullSecret") {
-			continue // the node does use it
+		if launch.OfPullSecret(d) {
+			continue
 		}
 		if d.Severity == diag.Note && d.Code == netconfig.CodePartly {
 			continue // the words of its network are no choice of the pod's author
